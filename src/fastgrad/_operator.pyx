@@ -1,0 +1,1012 @@
+"""Floor 2: the Operator class: binding, computing, recording. The contract is in `_operator.pxd`."""
+cimport cython
+cimport numpy as cnp
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport uint32_t
+from libc.string cimport memset
+
+import numpy as np
+
+from . import _dtypes, _errors
+
+from ._kernels cimport MAX_OPERANDS, Loop, elementwise, fused_is_identity, fused_loop, fused_operands, numpy_loop
+from ._layout cimport (
+    BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, N_DTYPES, Layout, dtype_itemsize, layout_contiguous, layout_fresh,
+    layout_release, layout_retain, layout_same_shape, layout_scalar, layout_shape_tuple, layout_strided,
+)
+from ._node cimport (
+    MAX_INPUTS, OPERAND_G, OPERAND_RESULT, Edge, FusedVjp, Node, OpDef, Saved, node_class, node_edges, node_object,
+    node_outputs, node_saved,
+)
+from ._record cimport (
+    SAVE_OUTPUT_BIT, check_writable, mark_view, rebase_history, record, requires_grad, saved_tensor, thread_mode,
+)
+from ._storage cimport Buffer, buffer_acquire, buffer_release, buffer_retain
+from ._tensor cimport (
+    FROM_CONSTANTS, FROM_INTEGERS, FROM_NO_GRAD, N_SLOTS, SLOT_ADD, SLOT_EQ, SLOT_NE, TENSOR_INFERENCE, SlotTable,
+    Tensor, can_require_grad, dtype_code_of, dtype_descr, dtype_object, renew_if_stale, tensor_array,
+    tensor_from_array, tensor_new, tensor_slots,
+)
+
+cnp.import_array()
+
+# Kinds of formula parameters (Formula.sources).
+cdef enum:
+    FORMULA_G = 0          # the cotangent
+    FORMULA_RESULT = 1     # an output: all of them as a tuple where there are several
+    FORMULA_TENSOR = 2     # a tensor argument, by its number
+    FORMULA_PLAIN = 3      # a plain argument, by its position
+    FORMULA_SHAPE = 4      # the shape of the tensor argument whose formula it is
+
+cdef Py_ssize_t* itemsizes = dtype_itemsize()
+cdef bytes promote_table = bytes(_dtypes.PROMOTE)
+cdef object REQUIRED = object()
+cdef dict ALIASED_KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "axes": "dims"}   # NumPy's words for the same
+cdef object quiet = np.errstate(all="ignore")     # PyTorch gives inf and NaN without a warning, and so do we
+ADOPT_ABOVE = 1024     # bytes: smaller results are copied into the pool, which is cheaper than keeping an ndarray
+
+
+cdef Tensor empty_tensor(int dtype, int ndim, const Py_ssize_t* shape):
+    cdef Layout* layout = layout_contiguous(dtype, ndim, shape)
+    cdef Buffer* buffer
+    try:
+        buffer = buffer_acquire(layout.numel * itemsizes[dtype])
+    except MemoryError:
+        layout_release(layout)
+        raise
+    return tensor_new(buffer, layout)
+
+
+# --- Dtypes ----------------------------------------------------------------------------------------------------------
+
+cdef inline int category(int code) noexcept:
+    if code == BOOL:
+        return 0
+    if code < FLOAT16:
+        return 1
+    return 2 if code <= FLOAT64 else 3
+
+
+cdef inline int promote(int a, int b) noexcept:
+    return (<const unsigned char*>promote_table)[a * N_DTYPES + b]
+
+
+cdef int combine(int higher, int lower) except -1:
+    """A lower level (0-dim tensor, number) matters only if its category is higher."""
+    if lower < 0:
+        return higher
+    if higher < 0:
+        return lower
+    if category(lower) <= category(higher):
+        return higher
+    if category(higher) == 2:
+        return dtype_object(higher).to_complex().code
+    return promote(higher, lower)
+
+
+cdef int number_code(object number) except -1:
+    if isinstance(number, bool):
+        return BOOL
+    if isinstance(number, int):
+        return INT64
+    if isinstance(number, float):
+        return _dtypes.get_default_dtype().code
+    return _dtypes.get_default_dtype().to_complex().code
+
+
+cdef bint is_number(object value):
+    return isinstance(value, (int, float, complex))
+
+
+# --- The operator ----------------------------------------------------------------------------------------------------
+
+cdef class Formula:
+    pass
+
+
+cdef class Operator:
+    """A declared operator: callable, and a method when found on Tensor.
+
+    Made by :func:`fastgrad.ops.operator` only.
+    """
+
+    def __init__(self, str name, tuple parameters, tuple defaults, int n_positional, int varargs,
+                 tuple tensor_positions, bint is_sequence, forward, dict vjp, str node_name, int dtype_rule,
+                 bint is_view, outputs, differentiable):
+        memset(&self.c, 0, sizeof(self.c))
+        if len(tensor_positions) > MAX_INPUTS or (outputs and len(outputs) > 15):
+            raise ValueError(f"{name}: too many tensor arguments or outputs")
+        self.name = name
+        self.parameters = parameters
+        self.defaults = defaults
+        self.n_positional = n_positional
+        self.varargs = varargs
+        self.tensor_positions = tensor_positions
+        self.tensor_names = tuple([parameters[p] for p in tensor_positions])
+        self.forward = forward
+        self.dtype_rule = dtype_rule
+        self.differentiable = None if differentiable is None else bytes(differentiable)
+        self.multi_view = False
+        self.result_class = None
+        self.c.operator = <PyObject*>self
+        Py_INCREF(self)          # for ever: nodes point here without owning
+        cls = node_class(node_name)      # kept for ever by `_node`
+        self.c.node_type = <PyTypeObject*>cls
+        self.c.n_inputs = len(tensor_positions)
+        self.c.n_outputs = len(outputs) if outputs else 1
+        self.c.is_sequence = is_sequence
+        self.c.is_view = is_view
+        self.formulas = [self.make_formula(i, vjp.get(n)) for i, n in enumerate(self.tensor_names)]
+        self.setup_fused()
+        if isinstance(forward, np.ufunc):
+            self.setup_loops(forward)
+
+    cdef Formula make_formula(self, int argument, function):
+        """Resolve the formula's parameter names; what they name is what will be saved."""
+        cdef Formula formula
+        cdef uint32_t saves = 0
+        if function is None:
+            return None
+        code = function.__code__
+        sources = []
+        for parameter in code.co_varnames[:code.co_argcount]:
+            own = self.tensor_names[argument]
+            if parameter == "g":
+                sources.append(FORMULA_G * 256)
+            elif parameter == "result":
+                sources.append(FORMULA_RESULT * 256)
+                saves |= ((<uint32_t>1 << self.c.n_outputs) - 1) << SAVE_OUTPUT_BIT
+            elif parameter == f"{own}_shape":
+                sources.append(FORMULA_SHAPE * 256 + argument)
+            elif parameter in self.tensor_names:
+                index = self.tensor_names.index(parameter)
+                sources.append(FORMULA_TENSOR * 256 + index)
+                saves |= <uint32_t>1 << index
+            elif parameter in self.parameters:
+                sources.append(FORMULA_PLAIN * 256 + self.parameters.index(parameter))
+                self.keeps_plain = True
+            else:
+                raise ValueError(f"{self.name}: the formula for '{own}' names '{parameter}', which is no argument; "
+                                 f"known are g, result, {own}_shape and {', '.join(self.parameters)}")
+        formula = Formula()
+        formula.function = function
+        formula.sources = tuple(sources)
+        self.c.saves[argument] = saves
+        return formula
+
+    cdef void setup_fused(self):
+        cdef FusedVjp* fused
+        cdef int i, k, dtype
+        self.c.has_fused_vjp = 0 < self.c.n_inputs <= 3 and not self.c.is_sequence and self.c.n_outputs == 1
+        for i in range(min(self.c.n_inputs, 3)):
+            operands = fused_operands(self.name, self.tensor_names[i])
+            if operands is None:
+                if self.formulas[i] is not None:
+                    self.c.has_fused_vjp = 0
+                continue
+            fused = &self.c.vjp[i]
+            fused.n_operands = len(operands)
+            fused.identity = fused_is_identity(self.name, self.tensor_names[i])
+            for k in range(fused.n_operands):
+                fused.operands[k] = (OPERAND_G if operands[k] == "g" else OPERAND_RESULT if operands[k] == "result"
+                                     else self.tensor_names.index(operands[k]))
+            for dtype in (FLOAT32, FLOAT64):
+                fused.assign[dtype] = fused_loop(self.name, self.tensor_names[i], dtype, False)
+                fused.add[dtype] = fused_loop(self.name, self.tensor_names[i], dtype, True)
+
+    cdef void setup_loops(self, ufunc):
+        """NumPy's loops, and over them our fused ones, for running on tensors without making ndarrays."""
+        cdef int dtype
+        if ufunc.nout != 1 or ufunc.nin != self.c.n_inputs or ufunc.nin > 2 or ufunc.nin != len(self.parameters):
+            return
+        self.c.elementwise = 1
+        self.c.compares = self.dtype_rule == COMPARE
+        for dtype in range(<int>N_DTYPES):
+            if self.dtype_rule == FLOAT and dtype < FLOAT16:
+                continue
+            self.c.forward[dtype] = numpy_loop(ufunc, ufunc.nin, dtype, BOOL if self.c.compares else dtype)
+            fused = fused_loop(self.name, "forward", dtype, False)
+            if fused.function is not NULL:
+                self.c.forward[dtype] = fused
+
+    def limit_loops(self, codes):
+        """Keep the direct loops for these dtype codes only: the others mean something else here than in NumPy."""
+        for dtype in range(<int>N_DTYPES):
+            if dtype not in codes:
+                self.c.forward[<int>dtype].function = NULL
+
+    def set_outputs(self, result_class, bint multi_view):
+        self.result_class = result_class
+        self.multi_view = multi_view
+
+    # --- calling ---
+
+    def __call__(self, *args, **kwargs):
+        cdef object fast
+        if not kwargs and self.c.elementwise:
+            if self.c.n_inputs == 2 and len(args) == 2:
+                return apply_binary(self, args[0], args[1])
+            if self.c.n_inputs == 1 and len(args) == 1 and isinstance(args[0], Tensor):
+                fast = fast_unary(self, <Tensor>args[0])
+                if fast is not None:
+                    return fast
+        return compute(self, bind(self, args, kwargs), None)
+
+    def inplace(self, *args, **kwargs):
+        """The in-place form: writes the result into the first tensor argument and returns it."""
+        cdef list values = bind(self, args, kwargs)
+        target = values[<int>self.tensor_positions[0]]
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{self.name}_(): argument '{self.tensor_names[0]}' must be Tensor, not "
+                            f"{type(target).__name__}")
+        return apply_inplace(self, <Tensor>target, values)
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return self
+        return bound_method(self, instance)
+
+    def __repr__(self):
+        return f"<operator {self.name}>"
+
+    def __reduce__(self):
+        return (find_operator, (self.name,))
+
+    def saves(self, *names):
+        """What a call saves when the named tensor arguments require grad: names of arguments, and 'result'.
+
+        Without names: when all do.
+        """
+        cdef uint32_t wanted = 0
+        cdef int i
+        for i, name in enumerate(self.tensor_names):
+            if not names or name in names:
+                wanted |= self.c.saves[i]
+        found = [n for i, n in enumerate(self.tensor_names) if (wanted >> <int>i) & 1]
+        if wanted >> SAVE_OUTPUT_BIT:
+            found.append("result")
+        return tuple(found)
+
+    @property
+    def differentiable_arguments(self):
+        """The tensor arguments that have a derivative."""
+        return tuple([n for n, f in zip(self.tensor_names, self.formulas) if f is not None])
+
+
+cdef object bound_method = None
+cdef dict registry = {}
+
+
+def find_operator(name):
+    """The operator of that name."""
+    return registry[name]
+
+
+def register(Operator op, method_type):
+    """Make an operator known by its name, and to the number protocol where it has a sign."""
+    global bound_method
+    bound_method = method_type
+    registry[op.name] = op
+    slot = SLOT_NAMES.get(op.name)
+    if slot is not None:
+        slot_ops[<int>slot] = <PyObject*>op
+
+
+# --- Binding arguments -----------------------------------------------------------------------------------------------
+
+cdef list bind(Operator op, tuple args, dict kwargs):
+    """Argument values in the order of op.parameters. Raises TypeError as a Python function would."""
+    cdef Py_ssize_t n = len(args)
+    cdef list values = list(op.defaults)
+    cdef Py_ssize_t i
+    if op.varargs >= 0 and n > op.varargs:
+        rest = args[op.varargs:]
+        if len(rest) == 1 and (isinstance(rest[0], (tuple, list)) or rest[0] is None):
+            rest = rest[0]
+        args = args[:op.varargs] + (rest if rest is None else tuple(rest),)
+        n = len(args)
+    if n > op.n_positional:
+        raise TypeError(f"{op.name}() takes {op.n_positional} positional arguments but {n} were given")
+    for i in range(n):
+        values[i] = args[i]
+    if kwargs:
+        for key, value in kwargs.items():
+            name = key if key in op.parameters else ALIASED_KEYWORDS.get(key, key)
+            if name not in op.parameters:
+                raise TypeError(f"{op.name}() got an unexpected keyword argument '{key}'")
+            i = op.parameters.index(name)
+            if i < n:
+                raise TypeError(f"{op.name}() got multiple values for argument '{name}'")
+            values[i] = value
+    for i in range(len(values)):
+        if values[i] is REQUIRED:
+            raise TypeError(f"{op.name}() missing required argument '{op.parameters[i]}'")
+    return values
+
+
+def required():
+    """The marker of a parameter without default, for ops/_declare.py."""
+    return REQUIRED
+
+
+cdef object operand(Operator op, str name, object value):
+    """A tensor argument as Tensor; a number or None stays what it is."""
+    if isinstance(value, Tensor) or value is None or is_number(value):
+        return value
+    if isinstance(value, np.ndarray):
+        return tensor_from_array(value, False)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{op.name}(): argument '{name}' must be Tensor, not {type(value).__name__}")
+
+
+cdef list gather_inputs(Operator op, list values):
+    """The tensors among the arguments, flattened: Tensor, or None where a number (or nothing) was given.
+
+    Replaces what had to be converted in `values`.
+    """
+    cdef list flat = []
+    cdef bint any_tensor = False
+    cdef int i, position
+    for i in range(op.c.n_inputs):
+        position = op.tensor_positions[i]
+        value = values[position]
+        if op.c.is_sequence and i == op.c.n_inputs - 1:
+            if isinstance(value, Tensor):
+                value = value.unbind(0)
+            if not isinstance(value, (tuple, list)):
+                raise TypeError(f"{op.name}(): argument '{op.tensor_names[i]}' must be tuple of Tensors, not "
+                                f"{type(value).__name__}")
+            value = [operand(op, f"{op.tensor_names[i]}[{k}]", v) for k, v in enumerate(value)]
+            for k, v in enumerate(value):
+                if not isinstance(v, Tensor):
+                    raise TypeError(f"{op.name}(): expected Tensor as element {k} in argument '{op.tensor_names[i]}', "
+                                    f"but got {type(v).__name__}")
+            values[position] = value
+            flat.extend(value)
+            any_tensor = any_tensor or op.c.n_inputs == 1
+            continue
+        value = operand(op, op.tensor_names[i], value)
+        values[position] = value
+        if isinstance(value, Tensor):
+            any_tensor = True
+            flat.append(value)
+        else:
+            flat.append(None)
+    if not any_tensor and op.c.n_inputs > 0:
+        value = values[<int>op.tensor_positions[0]]
+        raise TypeError(f"{op.name}(): argument '{op.tensor_names[0]}' must be Tensor, not {type(value).__name__}")
+    return flat
+
+
+cdef int computing_dtype(Operator op, list flat, list values) except -2:
+    """The dtype code that tensor arguments are cast to; -1 for no cast."""
+    cdef int dimensioned = -1, scalar = -1, number = -1, code, i
+    cdef Tensor t
+    if op.dtype_rule == KEEP:
+        return -1
+    for value in flat:
+        if value is not None:
+            t = <Tensor>value
+            code = t.layout.dtype
+            if op.dtype_rule == SAME and dimensioned >= 0 and code != dimensioned:
+                raise RuntimeError(f"{op.name}: expected all tensors to have the same dtype, but got: "
+                                   f"{dtype_object(dimensioned)} != {dtype_object(code)}; convert one with .to(dtype)")
+            if t.layout.ndim > 0 or op.dtype_rule == SAME:
+                dimensioned = code if dimensioned < 0 else promote(dimensioned, code)
+            else:
+                scalar = code if scalar < 0 else promote(scalar, code)
+    if op.dtype_rule == SAME:
+        return -1
+    for i in range(op.c.n_inputs):
+        value = values[<int>op.tensor_positions[i]]
+        if is_number(value):
+            code = number_code(value)
+            number = code if number < 0 else promote(number, code)
+    code = combine(combine(dimensioned, scalar), number)
+    if op.dtype_rule == FLOAT and code < FLOAT16:
+        code = _dtypes.get_default_dtype().code
+    return code
+
+
+# --- The general path: the declared forward on ndarrays --------------------------------------------------------------
+
+cdef object as_array(Tensor t, int dtype):
+    cdef object array = tensor_array(t, t)
+    if dtype >= 0 and t.layout.dtype != dtype:
+        return array.astype(dtype_descr(dtype))
+    return array
+
+
+cdef object call_forward(Operator op, list flat, list values, int dtype):
+    """Run the declared forward; NumPy's complaints become PyTorch's exception types."""
+    cdef list given = list(values)
+    cdef int i, position
+    for i in range(op.c.n_inputs):
+        position = op.tensor_positions[i]
+        value = given[position]
+        if isinstance(value, Tensor):
+            given[position] = as_array(<Tensor>value, dtype)
+        elif op.c.is_sequence and i == op.c.n_inputs - 1:
+            given[position] = [as_array(<Tensor>v, dtype) for v in value]
+        elif dtype >= 0 and value is not None:
+            given[position] = np.asarray(value).astype(dtype_descr(dtype))
+    try:
+        with np.errstate(all="ignore"):
+            return op.forward(*given)
+    except (ValueError, np.exceptions.AxisError) as error:
+        if isinstance(error, IndexError):
+            raise IndexError(f"{op.name}: {error}") from None
+        if type(error) is not ValueError:
+            raise
+        shapes = [tuple(t.shape) for t in flat if t is not None]
+        if len(shapes) == 2 and "broadcast" in str(error):
+            raise RuntimeError(_errors.cannot_broadcast(op.name, shapes[0], shapes[1])) from None
+        raise RuntimeError(f"{op.name}: {error}; the shapes given are {', '.join(map(str, shapes))}") from None
+
+
+cdef Tensor wrap_view(Tensor source, object array):
+    """A tensor that sees source's buffer as `array` (a NumPy view of it) does."""
+    cdef cnp.ndarray a = array
+    cdef Layout* layout = layout_strided(
+        dtype_code_of(a.dtype), cnp.PyArray_NDIM(a), <Py_ssize_t*>cnp.PyArray_DIMS(a),
+        <Py_ssize_t*>cnp.PyArray_STRIDES(a), cnp.PyArray_BYTES(a) - source.buffer.data)
+    buffer_retain(source.buffer)
+    return tensor_new(source.buffer, layout)
+
+
+cdef bint shares_memory(object array, list flat):
+    for t in flat:
+        if t is not None and np.may_share_memory(array, tensor_array(<Tensor>t, <Tensor>t)):
+            return True
+    return False
+
+
+cdef Tensor wrap_result(Operator op, object array, list flat):
+    """A tensor over what the forward returned: taken over if it is the forward's own, else copied."""
+    cdef cnp.ndarray a
+    if not isinstance(array, np.ndarray):
+        array = np.asarray(array)
+    a = array
+    if op.c.is_view and flat[0] is not None and shares_memory(a, flat[:1]):
+        return wrap_view(<Tensor>flat[0], a)
+    if cnp.PyArray_NBYTES(a) <= ADOPT_ABOVE or not cnp.PyArray_ISWRITEABLE(a) or shares_memory(a, flat):
+        return copied(a)
+    if not cnp.PyArray_IS_C_CONTIGUOUS(a) and not cnp.PyArray_IS_F_CONTIGUOUS(a):
+        a = np.ascontiguousarray(a)
+    return tensor_from_array(a, True)
+
+
+cdef Tensor copied(cnp.ndarray a):
+    cdef Tensor t = empty_tensor(dtype_code_of(a.dtype), cnp.PyArray_NDIM(a), <Py_ssize_t*>cnp.PyArray_DIMS(a))
+    np.copyto(tensor_array(t, t), a)
+    return t
+
+
+cdef bint find_needs(list flat, char* needs) except -1:
+    """Which inputs require grad, one byte each, whatever the grad mode."""
+    cdef bint wanted = False
+    cdef Py_ssize_t i
+    for i in range(len(flat)):
+        needs[i] = flat[i] is not None and requires_grad(<Tensor>flat[i])
+        wanted = wanted or needs[i]
+    return wanted
+
+
+cdef tuple plain_arguments(Operator op, list values):
+    """What formulas may name besides tensors; tensors themselves never hang on a node outside its saved records."""
+    cdef list plain = list(values)
+    cdef int i
+    for i in range(op.c.n_inputs):
+        value = plain[<int>op.tensor_positions[i]]
+        if isinstance(value, Tensor) or isinstance(value, list):
+            plain[<int>op.tensor_positions[i]] = None
+    return tuple(plain)
+
+
+cdef object finish(Operator op, list flat, list values, list outputs, Tensor written):
+    """Record the call if it is to be recorded, and set what else the outputs must know."""
+    cdef Py_ssize_t n = len(flat), i
+    cdef char small_needs[16]
+    cdef PyObject* small_inputs[16]
+    cdef PyObject* results[16]
+    cdef PyObject** results_p = results
+    cdef char* needs = small_needs
+    cdef PyObject** inputs = small_inputs
+    cdef bint wanted
+    cdef Tensor t
+    cdef int n_outputs = len(outputs)
+    if n > 16 or n_outputs > 16:
+        needs = <char*>PyMem_Malloc(n + 1)
+        inputs = <PyObject**>PyMem_Malloc((n + 1) * sizeof(void*))
+        results_p = <PyObject**>PyMem_Malloc((n_outputs + 1) * sizeof(void*))
+        if needs is NULL or inputs is NULL or results_p is NULL:
+            PyMem_Free(needs)
+            PyMem_Free(inputs)
+            PyMem_Free(results_p)
+            raise MemoryError(f"{op.name}: cannot record {n} inputs")
+    try:
+        wanted = find_needs(flat, needs)
+        for i in range(n):
+            inputs[i] = NULL if flat[i] is None else <PyObject*>flat[i]
+        for i in range(n_outputs):
+            results_p[i] = <PyObject*>outputs[i]
+            if op.c.is_view and written is None and (<Tensor>outputs[i]).buffer is (<Tensor>flat[0]).buffer:
+                mark_view(<Tensor>outputs[i], <Tensor>flat[0], op.multi_view)
+        if thread_mode().grad_disabled or not wanted or not any_formula(op, flat, needs):
+            for i in range(n_outputs if written is None else 0):
+                mark_unrecorded(<Tensor>outputs[i], wanted)
+            return None
+        args = plain_arguments(op, values) if op.keeps_plain or n_has_numbers(flat) else None
+        record(&op.c, <int>n, inputs, needs, n_outputs, results_p,
+               NULL if op.differentiable is None else <char*>op.differentiable,
+               NULL if args is None else <PyObject*>args, written is not None)
+        for i in range(n_outputs):
+            if (<Tensor>outputs[i]).node is NULL:
+                mark_unrecorded(<Tensor>outputs[i], wanted)
+    finally:
+        if needs is not small_needs:
+            PyMem_Free(needs)
+            PyMem_Free(inputs)
+            PyMem_Free(results_p)
+    return None
+
+
+cdef bint n_has_numbers(list flat):
+    for t in flat:
+        if t is None:
+            return True
+    return False
+
+
+cdef bint any_formula(Operator op, list flat, const char* needs):
+    cdef int i, argument
+    for i in range(len(flat)):
+        argument = i if i < op.c.n_inputs else op.c.n_inputs - 1
+        if needs[i] and op.formulas[argument] is not None:
+            return True
+    return False
+
+
+cdef inline void mark_unrecorded(Tensor t, bint wanted) noexcept:
+    if not can_require_grad(t.layout.dtype):
+        t.origin = FROM_INTEGERS
+    elif wanted and thread_mode().grad_disabled:
+        t.origin = FROM_NO_GRAD
+    else:
+        t.origin = FROM_CONSTANTS
+    if thread_mode().inference:
+        t.flags |= TENSOR_INFERENCE
+
+
+cdef object compute(Operator op, list values, object unused):
+    """The general forward: any operator, any arguments."""
+    cdef list flat = gather_inputs(op, values)
+    cdef int dtype = computing_dtype(op, flat, values)
+    cdef list outputs
+    result = call_forward(op, flat, values, dtype)
+    if isinstance(result, (tuple, list)):
+        outputs = [wrap_result(op, r, flat) for r in result]
+    else:
+        outputs = [wrap_result(op, result, flat)]
+    finish(op, flat, values, outputs, None)
+    if not isinstance(result, (tuple, list)):
+        return outputs[0]
+    return op.result_class(*outputs) if op.result_class is not None else tuple(outputs)
+
+
+cdef object apply_inplace(Operator op, Tensor target, list values):
+    cdef list flat = gather_inputs(op, values)
+    cdef char needs[64]
+    cdef list probe = flat[:64]
+    cdef int dtype
+    check_writable(op.name, target, find_needs(probe, needs))
+    dtype = computing_dtype(op, flat, values)
+    result = np.asarray(call_forward(op, flat, values, dtype))
+    if category(dtype_code_of(result.dtype)) > category(target.layout.dtype):
+        raise RuntimeError(_errors.inplace_dtype(op.name, dtype_object(dtype_code_of(result.dtype)), target.dtype))
+    own = layout_shape_tuple(target.layout)
+    if result.shape != own:
+        raise RuntimeError(_errors.inplace_shape(op.name, own, result.shape))
+    with np.errstate(all="ignore"):
+        np.copyto(tensor_array(target, target), result, casting="unsafe")
+    return written(op, target, flat, values)
+
+
+cdef object written(Operator op, Tensor target, list flat, list values):
+    """What follows a write into target: version, record, and the new history of its base."""
+    cdef PyObject* before = target.node
+    target.buffer.version += 1
+    finish(op, flat, values, [target], target)
+    if target.base is not NULL and target.node is not before:
+        rebase_history(target)
+    return target
+
+
+# --- The fast path: elementwise operators on tensors of one dtype, no ndarray made -----------------------------------
+
+cdef Layout* broadcast_layout(Operator op, Layout* a, Layout* b, int dtype) except NULL:
+    """NEW contiguous layout of the broadcast shape."""
+    cdef Py_ssize_t shape[64]
+    cdef int ndim = a.ndim if a.ndim > b.ndim else b.ndim
+    cdef int i
+    cdef Py_ssize_t m, n
+    for i in range(1, ndim + 1):
+        m = a.dims[a.ndim - i] if i <= a.ndim else 1
+        n = b.dims[b.ndim - i] if i <= b.ndim else 1
+        if m != n and m != 1 and n != 1:
+            raise RuntimeError(_errors.cannot_broadcast(op.name, layout_shape_tuple(a), layout_shape_tuple(b)))
+        shape[ndim - i] = n if m == 1 else m
+    return layout_contiguous(dtype, ndim, shape)
+
+
+cdef Layout* result_layout(Operator op, Layout* a, Layout* b, int dtype) except NULL:
+    """NEW layout of an elementwise result: an operand's own one where it will do, which is the usual case."""
+    if b is NULL or layout_same_shape(a, b):
+        if b is not NULL and not (a.contiguous and a.offset == 0) and b.contiguous and b.offset == 0:
+            return layout_fresh(b, dtype)
+        return layout_fresh(a, dtype)
+    if b.ndim == 0:
+        return layout_fresh(a, dtype)
+    if a.ndim == 0:
+        return layout_fresh(b, dtype)
+    return broadcast_layout(op, a, b, dtype)
+
+
+cdef inline Tensor new_like(Layout* layout):
+    """A tensor of a layout that is contiguous at offset 0; the reference is STOLEN."""
+    cdef Buffer* buffer
+    try:
+        buffer = buffer_acquire(layout.numel * itemsizes[layout.dtype])
+    except MemoryError:
+        layout_release(layout)
+        raise
+    return tensor_new(buffer, layout)
+
+
+cdef object record_elementwise(Operator op, Tensor a, Tensor b, object number, Tensor out, bint is_written):
+    """Record a unary or binary application. b is None for a unary operator or a number operand."""
+    cdef PyObject* inputs[2]
+    cdef PyObject* outputs[1]
+    cdef char needs[2]
+    cdef bint wanted
+    cdef int n = op.c.n_inputs
+    inputs[0] = NULL if a is None else <PyObject*>a
+    inputs[1] = NULL if b is None else <PyObject*>b
+    needs[0] = a is not None and requires_grad(a)
+    needs[1] = b is not None and requires_grad(b)
+    wanted = needs[0] or needs[1]
+    if not wanted or thread_mode().grad_disabled:
+        if not is_written:
+            mark_unrecorded(out, wanted)
+        return None
+    if not ((needs[0] and op.formulas[0] is not None) or (needs[1] and op.formulas[1] is not None)):
+        if not is_written:
+            mark_unrecorded(out, wanted)
+        return None
+    outputs[0] = <PyObject*>out
+    record(&op.c, n, inputs, needs, 1, outputs, NULL, NULL if number is None else <PyObject*>number, is_written)
+    return None
+
+
+cdef object fast_binary(Operator op, Tensor a, Tensor b):
+    """a op b for tensors of one dtype that has a loop; None where the general path must do it."""
+    cdef Layout* la = a.layout
+    cdef Layout* lb = b.layout
+    cdef int dtype = la.dtype
+    cdef Loop loop = op.c.forward[dtype]
+    cdef char* data[3]
+    cdef Layout* layouts[3]
+    cdef Tensor out
+    if dtype != lb.dtype or loop.function is NULL:
+        return None
+    out = new_like(result_layout(op, la, lb, BOOL if op.c.compares else dtype))
+    data[0] = a.buffer.data
+    data[1] = b.buffer.data
+    data[2] = out.buffer.data
+    layouts[0] = la
+    layouts[1] = lb
+    layouts[2] = out.layout
+    elementwise(loop, 3, data, layouts)
+    record_elementwise(op, a, b, None, out, False)
+    return out
+
+
+cdef bint scalar_operand(object number, int dtype, char* place) except -1:
+    """Write a Python number as `dtype` to place; False where the general path must decide the dtype."""
+    if dtype == FLOAT64:
+        if type(number) is float or type(number) is int:
+            (<double*>place)[0] = number
+            return True
+    elif dtype == FLOAT32:
+        if type(number) is float or type(number) is int:
+            (<float*>place)[0] = <float><double>number
+            return True
+    elif dtype == INT64 and type(number) is int:
+        if -(2 ** 62) < number < 2 ** 62:
+            (<long long*>place)[0] = number
+            return True
+    return False
+
+
+cdef object fast_number(Operator op, Tensor t, object number, bint number_first):
+    """t op number, or number op t; None where the general path must do it."""
+    cdef int dtype = t.layout.dtype
+    cdef Loop loop = op.c.forward[dtype]
+    cdef char place[16]
+    cdef char* data[3]
+    cdef Layout* layouts[3]
+    cdef Layout* scalar
+    cdef Tensor out
+    if loop.function is NULL or not scalar_operand(number, dtype, place):
+        return None
+    out = new_like(layout_fresh(t.layout, BOOL if op.c.compares else dtype))
+    scalar = layout_scalar(dtype)
+    data[number_first] = t.buffer.data
+    data[not number_first] = place
+    data[2] = out.buffer.data
+    layouts[number_first] = t.layout
+    layouts[not number_first] = scalar
+    layouts[2] = out.layout
+    elementwise(loop, 3, data, layouts)
+    layout_release(scalar)
+    if number_first:
+        record_elementwise(op, None, t, number, out, False)
+    else:
+        record_elementwise(op, t, None, number, out, False)
+    return out
+
+
+cdef object fast_unary(Operator op, Tensor t):
+    cdef int dtype = t.layout.dtype
+    cdef Loop loop = op.c.forward[dtype]
+    cdef char* data[2]
+    cdef Layout* layouts[2]
+    cdef Tensor out
+    if loop.function is NULL:
+        return None
+    out = new_like(layout_fresh(t.layout, BOOL if op.c.compares else dtype))
+    data[0] = t.buffer.data
+    data[1] = out.buffer.data
+    layouts[0] = t.layout
+    layouts[1] = out.layout
+    elementwise(loop, 2, data, layouts)
+    record_elementwise(op, t, None, None, out, False)
+    return out
+
+
+cdef object fast_inplace(Operator op, Tensor target, Tensor other, object number):
+    """target op= other (or number), written straight into target's memory; None where the general path must do it."""
+    cdef int dtype = target.layout.dtype
+    cdef Loop loop = op.c.forward[dtype]
+    cdef char place[16]
+    cdef char* data[3]
+    cdef Layout* layouts[3]
+    cdef Layout* scalar = NULL
+    cdef PyObject* before = target.node
+    if loop.function is NULL or op.c.compares:
+        return None
+    if other is None:
+        if not scalar_operand(number, dtype, place):
+            return None
+    elif other.layout.dtype != dtype or not (layout_same_shape(target.layout, other.layout) or other.layout.ndim == 0):
+        return None
+    elif other.buffer is target.buffer and other.layout is not target.layout:
+        return None            # may overlap: the general path computes first and writes afterwards
+    check_writable(op.name, target, requires_grad(target) or (other is not None and requires_grad(other)))
+    if other is None:
+        scalar = layout_scalar(dtype)
+        data[1] = place
+        layouts[1] = scalar
+    else:
+        data[1] = other.buffer.data
+        layouts[1] = other.layout
+    before = target.node
+    data[0] = target.buffer.data
+    data[2] = target.buffer.data
+    layouts[0] = target.layout
+    layouts[2] = target.layout
+    elementwise(loop, 3, data, layouts)
+    if scalar is not NULL:
+        layout_release(scalar)
+    target.buffer.version += 1
+    record_elementwise(op, target, other, number, target, True)
+    if target.base is not NULL and target.node is not before:
+        rebase_history(target)
+    return target
+
+
+# --- The number protocol ---------------------------------------------------------------------------------------------
+
+cdef PyObject* slot_ops[N_SLOTS]          # BORROWED Operators, which live for ever; NULL until declared
+SLOT_NAMES = {
+    "add": SLOT_ADD, "sub": 1, "mul": 2, "div": 3, "pow": 4, "matmul": 5, "floor_divide": 6, "remainder": 7,
+    "bitwise_and": 8, "bitwise_or": 9, "bitwise_xor": 10, "bitwise_left_shift": 11, "bitwise_right_shift": 12,
+    "lt": 13, "le": 14, "eq": SLOT_EQ, "ne": SLOT_NE, "gt": 17, "ge": 18, "neg": 19, "positive": 20, "abs": 21,
+    "bitwise_not": 22,
+}
+
+
+cdef object slot_operator(int slot):
+    if slot_ops[slot] is NULL:
+        name = [n for n, s in SLOT_NAMES.items() if s == slot][0]
+        raise NotImplementedError(f"fastgrad has no operator '{name}' yet")
+    return <object>slot_ops[slot]
+
+
+cdef object apply_binary(Operator op, object a, object b):
+    cdef object result = None
+    if isinstance(a, Tensor):
+        if isinstance(b, Tensor):
+            result = fast_binary(op, <Tensor>a, <Tensor>b)
+        elif type(b) is float or type(b) is int:
+            result = fast_number(op, <Tensor>a, b, False)
+    elif isinstance(b, Tensor) and (type(a) is float or type(a) is int):
+        result = fast_number(op, <Tensor>b, a, True)
+    if result is not None:
+        return result
+    return compute(op, [a, b], None)
+
+
+cdef bint is_operand(object value):
+    return isinstance(value, (Tensor, int, float, complex, np.ndarray, np.generic))
+
+
+cdef object slot_binary(int slot, object a, object b):
+    cdef Operator op
+    if not is_operand(a) or not is_operand(b):
+        return NotImplemented
+    op = slot_operator(slot)
+    if op.c.elementwise:
+        return apply_binary(op, a, b)
+    return compute(op, bind(op, (a, b), None), None)
+
+
+cdef object slot_inplace(int slot, object target, object other):
+    cdef Operator op
+    cdef object result = None
+    if not is_operand(other):
+        return NotImplemented
+    op = slot_operator(slot)
+    if op.c.elementwise:
+        if isinstance(other, Tensor):
+            result = fast_inplace(op, <Tensor>target, <Tensor>other, None)
+        elif type(other) is float or type(other) is int:
+            result = fast_inplace(op, <Tensor>target, None, other)
+        if result is not None:
+            return result
+    return apply_inplace(op, <Tensor>target, bind(op, (target, other), None))
+
+
+cdef object slot_unary(int slot, object t):
+    cdef Operator op = slot_operator(slot)
+    cdef object result = None
+    if op.c.elementwise:
+        result = fast_unary(op, <Tensor>t)
+    return compute(op, [t], None) if result is None else result
+
+
+cdef object getitem_function = None
+cdef object setitem_function = None
+
+
+def set_index_functions(getitem, setitem):
+    """What ``t[index]`` and ``t[index] = value`` call; told once by ops/indexing.py."""
+    global getitem_function, setitem_function
+    getitem_function = getitem
+    setitem_function = setitem
+
+
+cdef object slot_getitem(Tensor t, object index):
+    return getitem_function(t, index)
+
+
+cdef int slot_setitem(Tensor t, object index, object value) except -1:
+    setitem_function(t, index, value)
+    return 0
+
+
+cdef void setup() noexcept:
+    cdef SlotTable* table = tensor_slots()
+    memset(slot_ops, 0, sizeof(slot_ops))
+    table.binary = slot_binary
+    table.inplace = slot_inplace
+    table.unary = slot_unary
+    table.getitem = slot_getitem
+    table.setitem = slot_setitem
+
+
+setup()
+
+
+# --- Writing in place for operators that are not elementwise ---------------------------------------------------------
+
+def write_through(Operator op, Tensor target, values, array):
+    """Write `array` into target as the result of op(*values), recorded as an in-place application.
+
+    For operators whose declared forward cannot write, such as setting items.
+    """
+    cdef list given = list(values)
+    cdef list flat = gather_inputs(op, given)
+    cdef char needs[64]
+    check_writable(op.name, target, find_needs(flat[:64], needs))
+    np.copyto(tensor_array(target, target), array, casting="unsafe")
+    return written(op, target, flat, given)
+
+
+def replace_history(Operator op, Tensor target, values):
+    """Record target as the result of op(*values) without computing: its memory already holds the result."""
+    cdef list given = list(values)
+    cdef list flat = gather_inputs(op, given)
+    finish(op, flat, given, [target], target)
+    return target
+
+
+# --- Derivative formulas ---------------------------------------------------------------------------------------------
+
+cdef bint has_formula(Operator op, int argument):
+    return op.formulas[argument] is not None
+
+
+cdef object formula_tensor(Operator op, Node* node, int argument, bint with_history):
+    """What a formula's parameter that names a tensor argument gets."""
+    cdef Saved* saved = node_saved(node)
+    cdef int k
+    if op.c.is_sequence and argument == op.c.n_inputs - 1:
+        return [saved_tensor(node, k, with_history) for k in range(node.n_saved) if saved[k].source >= argument]
+    for k in range(node.n_saved):
+        if saved[k].source == argument:
+            return saved_tensor(node, k, with_history)
+    if node.args is NULL:
+        return None
+    plain = <object>node.args
+    if isinstance(plain, tuple):
+        return plain[<int>op.tensor_positions[argument]]
+    return plain             # the number operand of an elementwise operator
+
+
+cdef object formula_result(Operator op, Node* node, bint with_history):
+    cdef Saved* saved = node_saved(node)
+    cdef list results = []
+    cdef int k
+    for k in range(node.n_saved):
+        if saved[k].source < 0:
+            results.append(saved_tensor(node, k, with_history))
+    return results[0] if op.c.n_outputs == 1 else tuple(results)
+
+
+cdef object run_formula(Operator op, Node* node, int argument, object g, bint with_history):
+    cdef Formula formula = <Formula>op.formulas[argument]
+    cdef list arguments = []
+    cdef int source, kind
+    for source in formula.sources:
+        kind = source >> 8
+        if kind == FORMULA_G:
+            arguments.append(g)
+        elif kind == FORMULA_RESULT:
+            arguments.append(formula_result(op, node, with_history))
+        elif kind == FORMULA_TENSOR:
+            arguments.append(formula_tensor(op, node, source & 255, with_history))
+        elif kind == FORMULA_PLAIN:
+            arguments.append((<object>node.args)[source & 255])
+        else:
+            arguments.append(edge_shape(node, source & 255))
+    return formula.function(*arguments)
+
+
+cdef object edge_shape(Node* node, int argument):
+    """The shape of a tensor argument that requires grad: its edge's target knows it; of a sequence, a list."""
+    cdef Edge* edges = node_edges(node)
+    cdef int i
+    if node.op.is_sequence and argument == node.op.n_inputs - 1:
+        return [None if edges[i].node is NULL
+                else layout_shape_tuple(node_outputs(edges[i].node)[edges[i].output_nr].layout)
+                for i in range(argument, <int>node.n_inputs)]
+    return layout_shape_tuple(node_outputs(edges[argument].node)[edges[argument].output_nr].layout)
+
+
+def operators():
+    """All operators, in order of declaration."""
+    return tuple(registry.values())
