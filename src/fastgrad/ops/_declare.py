@@ -1,0 +1,269 @@
+"""Floor 3: declaring operators. One call of `operator` is all that an operator is.
+
+From it come the function in ``fastgrad``, the Tensor method and the in-place form, the aliases, the node's class, what
+is saved (by the names the formulas use), the NumPy functions that dispatch to it, and the parametrized tests.
+"""
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections import namedtuple
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .._operator import Operator, register, required
+from .._tensor import attach
+
+# How tensor arguments are cast before the forward sees them (the numbers are those of `_operator.pxd`).
+PROMOTE, FLOAT, COMPARE, KEEP, SAME = range(5)
+
+# Kinds of linear map, from which the forward-mode rule follows (`jvp=`).
+LINEAR, BILINEAR, DIAGONAL = "linear", "bilinear", "diagonal"
+
+# Where an operator's arguments are drawn from in the tests: an interval of the reals.
+REALS = (-3.0, 3.0)
+POSITIVE = (0.2, 3.0)
+UNIT = (-0.9, 0.9)
+ABOVE_ONE = (1.2, 4.0)
+NONZERO = "nonzero"
+
+functions: dict[str, Any] = {}     # public name -> what it is in the namespace `fastgrad`
+declarations: dict[str, Declaration] = {}
+numpy_functions: dict[Any, Any] = {}   # NumPy function or ufunc -> what it dispatches to
+
+
+class Declaration:
+    """Everything that was said about one operator or composite; what the tests and the documentation read.
+
+    Attributes
+    ----------
+    name : str
+        The operator's name.
+    function : callable
+        The operator, or the composite's Python function.
+    vjp : dict
+        Tensor argument -> derivative formula; empty for a composite.
+    domain : tuple or str
+        Where test arguments are drawn from.
+    samples : callable or None
+        ``samples(make)`` yields ``(args, kwargs)`` for the tests.
+    facts : dict
+        The rest: ``aliases``, ``source``, ``special``, ``complex``, ``inplace``, ``method``, ``composite``.
+    """
+
+    def __init__(self, name: str, function: Any, vjp: dict[str, Callable[..., Any]], domain: Any,
+                 samples: Callable[..., Any] | None, **facts: Any) -> None:
+        self.name = name
+        self.function = function
+        self.vjp = vjp
+        self.domain = domain
+        self.samples = samples
+        self.facts = facts
+
+    def __repr__(self) -> str:
+        return f"<declaration of {self.name}>"
+
+
+class Parameters:
+    """A signature such as ``sum(input, dim=None, *, keepdim=False)``, taken apart."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        tree = ast.parse(f"def {text}: pass").body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        self.name = tree.name
+        spec = tree.args
+        positional = [a.arg for a in spec.args]
+        keyword_only = [a.arg for a in spec.kwonlyargs]
+        self.names = (*positional, *([spec.vararg.arg] if spec.vararg else []), *keyword_only)
+        self.varargs = len(positional) if spec.vararg else -1
+        self.n_positional = len(positional) + (1 if spec.vararg else 0)
+        missing = [required()] * (len(positional) - len(spec.defaults))
+        defaults = missing + [ast.literal_eval(d) for d in spec.defaults]
+        if spec.vararg:
+            defaults.append(required())
+        defaults += [required() if d is None else ast.literal_eval(d) for d in spec.kw_defaults]
+        self.defaults = tuple(defaults)
+
+    def signature(self) -> inspect.Signature:
+        """The same as an `inspect.Signature`, for help() and completion."""
+        kinds = inspect.Parameter
+        parameters = []
+        for i, name in enumerate(self.names):
+            kind = kinds.POSITIONAL_OR_KEYWORD if i < self.n_positional else kinds.KEYWORD_ONLY
+            if i == self.varargs:
+                kind = kinds.VAR_POSITIONAL
+            default = kinds.empty if self.defaults[i] is required() else self.defaults[i]
+            parameters.append(kinds(name, kind, default=default))
+        return inspect.Signature(parameters)
+
+
+def operator(
+    signature: str,
+    *,
+    forward: Callable[..., Any],
+    vjp: dict[str, Callable[..., Any]] | None = None,
+    jvp: Any = None,
+    fused: dict[str, str] | None = None,
+    dtypes: int = PROMOTE,
+    tensors: str | None = None,
+    sequence: str | None = None,
+    view: bool = False,
+    multi_view: bool = False,
+    outputs: Iterable[str] | None = None,
+    nondifferentiable: Iterable[str] = (),
+    differentiable: bool = True,
+    node: str | None = None,
+    aliases: Iterable[str] = (),
+    method: bool = True,
+    public: bool = True,
+    inplace: bool = False,
+    numpy: Any = (),
+    loops: Iterable[int] | None = None,
+    domain: Any = REALS,
+    special: Iterable[float] = (),
+    samples: Callable[..., Any] | None = None,
+    complex: bool = True,
+    source: str = "elementary",
+    doc: str | None = None,
+) -> Operator:
+    """Declare an operator.
+
+    Parameters
+    ----------
+    signature : str
+        Name and arguments as PyTorch has them: ``"mul(input, other)"``. A literal, since the build reads it.
+    forward : callable
+        Takes all arguments by position, tensors as ndarrays (already cast, see ``dtypes``). Returns an ndarray, or
+        a tuple of them.
+    vjp : dict
+        Tensor argument -> formula. A formula's parameters say what it needs, and that is what is saved: ``g`` is the
+        cotangent (a tuple where several outputs are differentiable), ``result`` the output, ``<argument>_shape`` the
+        shape of the argument whose formula it is (this saves nothing), and any argument's own name. Formulas are
+        written in differentiable operators; broadcasting and casts are undone by the engine.
+    jvp : str or dict, optional
+        ``LINEAR``, ``BILINEAR``, ``DIAGONAL``, or tensor argument -> formula in the tangent ``t``.
+    fused : dict, optional
+        C expressions for float32 and float64, by ``"forward"`` or argument. They shadow ``forward`` and ``vjp``; a
+        test compares them.
+    dtypes : int
+        PROMOTE, FLOAT, COMPARE, KEEP or SAME.
+    tensors : str, optional
+        The tensor arguments, if they are not ``input`` and ``other``.
+    sequence : str, optional
+        The argument that is a list of tensors (the last of the tensor arguments); its formula returns a list.
+    view, multi_view : bool
+        The forward returns a NumPy view of its input (several of them): the output shares the input's memory.
+    outputs, nondifferentiable : iterable of str
+        Names of several outputs, and those that carry no gradient.
+    differentiable : bool
+        False says outright that there is no derivative.
+    node : str, optional
+        The node's name without ``Backward0``, where PyTorch's is not the operator's name in CamelCase.
+    aliases, method, public, inplace : iterable of str, bool, bool, bool
+        Further names; whether there are a Tensor method, a function in ``fastgrad`` and an in-place form.
+    numpy : callable or tuple of them
+        NumPy functions and ufuncs that dispatch to this operator.
+    loops : iterable of int, optional
+        The dtype codes for which NumPy's loops mean the same as PyTorch's operator (all, if not given).
+    domain, special, samples, complex
+        For the tests: interval of random arguments, special values, argument lists, whether complex works.
+    source : str
+        Where the formulas come from.
+    """
+    parameters = Parameters(signature)
+    names = parameters.names
+    tensor_names = tensors.split() if tensors else [n for n in ("input", "other") if n in names]
+    if sequence:
+        tensor_names = [n for n in tensor_names if n != sequence] + [sequence]
+    vjp = dict(vjp or {})
+    if not differentiable and vjp:
+        raise ValueError(f"{parameters.name}: differentiable=False and a vjp")
+    unknown = set(vjp) - set(tensor_names)
+    if unknown:
+        raise ValueError(f"{parameters.name}: vjp for {sorted(unknown)}, which are no tensor arguments")
+    outputs = tuple(outputs) if outputs else None
+    flags = None
+    if outputs:
+        flags = tuple(int(o not in tuple(nondifferentiable)) for o in outputs)
+    op = Operator(
+        parameters.name, names, parameters.defaults, parameters.n_positional, parameters.varargs,
+        tuple(names.index(n) for n in tensor_names), sequence is not None, forward, vjp,
+        f"{node or camel(parameters.name)}Backward0", dtypes, view, outputs, flags,
+    )
+    if outputs:
+        op.set_outputs(namedtuple(parameters.name, outputs), multi_view)  # type: ignore[misc]
+    elif multi_view:
+        op.set_outputs(None, True)
+    if loops is not None:
+        op.limit_loops(frozenset(loops))
+    register(op, types.MethodType)
+    op.__name__ = op.__qualname__ = parameters.name
+    op.__module__ = "fastgrad"
+    op.__signature__ = parameters.signature()
+    op.__doc__ = doc or f"{parameters.text}: see ``torch.{parameters.name}``."
+    declarations[op.name] = Declaration(
+        op.name, op, vjp, domain, samples, jvp=jvp, fused=fused or {}, aliases=tuple(aliases), special=tuple(special),
+        complex=complex, source=source, inplace=inplace, method=method, public=public, composite=False,
+        differentiable=differentiable, tensor_names=tuple(tensor_names),
+    )
+    publish(op, (op.name, *aliases), method=method, public=public)
+    if inplace:
+        publish_inplace(op, (op.name, *aliases))
+    for function in numpy if isinstance(numpy, tuple) else (numpy,):
+        numpy_functions[function] = op
+    return op
+
+
+def composite(
+    signature: str, *, aliases: Iterable[str] = (), method: bool = True, public: bool = True, numpy: Any = (),
+    domain: Any = REALS, samples: Callable[..., Any] | None = None, complex: bool = True, source: str = "elementary",
+    differentiable: bool = True,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function made of other operators: it needs no formula, since its parts have theirs.
+
+    Used as a decorator on a Python function over tensors; ``signature`` is for help() and must match.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = signature.partition("(")[0]
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = "fastgrad"
+        declarations[name] = Declaration(
+            name, function, {}, domain, samples, jvp=None, fused={}, aliases=tuple(aliases), special=(),
+            complex=complex, source=source, inplace=False, method=method, public=public, composite=True,
+            differentiable=differentiable, tensor_names=(),
+        )
+        publish(function, (name, *aliases), method=method, public=public)
+        for target in numpy if isinstance(numpy, tuple) else (numpy,):
+            numpy_functions[target] = function
+        return function
+
+    return declare
+
+
+def publish(function: Any, names: Iterable[str], *, method: bool, public: bool) -> None:
+    """Put a function under its names into the namespace and onto Tensor."""
+    for name in names:
+        if public:
+            functions[name] = function
+        if method:
+            attach(name, function)
+
+
+def publish_inplace(op: Operator, names: Iterable[str]) -> None:
+    """The in-place form, under each name with an underscore."""
+
+    def inplace_form(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return op.inplace(self, *args, **kwargs)
+
+    inplace_form.__doc__ = f"In-place form of :func:`fastgrad.{op.name}`: writes into the tensor and returns it."
+    for name in names:
+        inplace_form.__name__ = inplace_form.__qualname__ = f"{name}_"
+        attach(f"{name}_", inplace_form)
+
+
+def camel(name: str) -> str:
+    """``log_softmax`` -> ``LogSoftmax``, as PyTorch names its nodes."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
