@@ -87,12 +87,13 @@ def extensions() -> list[Extension]:
     return found
 
 
-def write_if_changed(path: Path, text: str) -> None:
-    """Leave the file's time alone where nothing changed, so that nothing is rebuilt for it."""
+def write_if_changed(path: Path, text: str) -> bool:
+    """Write, and say so; where nothing changed the file's time is left alone, so that nothing is rebuilt for it."""
     if path.exists() and path.read_text(encoding="utf-8") == text:
-        return
+        return False
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
+    return True
 
 
 def generate() -> None:
@@ -127,13 +128,16 @@ class BuildExtensions(build_ext):
 
     def configure(self) -> None:
         """Give every extension its flags, and a file to depend on that changes when they do."""
+        import Cython
         import numpy
 
         debug, sanitize = flag("FASTGRAD_DEBUG"), os.environ.get("FASTGRAD_SANITIZE", "")
         compile_args, link_args = flags(self.compiler.compiler_type, debug, sanitize)
         macros = [*MACROS, ("FASTGRAD_DEBUG", "1" if debug else "0")]
         record = GENERATED.parent / f"flags-{sysconfig.get_config_var('SOABI') or sys.implementation.cache_tag}.txt"
-        write_if_changed(record, f"{compile_args}\n{link_args}\n{macros}\nnumpy {numpy.__version__}\n")
+        settings = [compile_args, link_args, macros, DIRECTIVES, Cython.__version__, numpy.__version__]
+        if write_if_changed(record, "".join(f"{setting}\n" for setting in settings)):
+            self.force = True   # Cython compares times only, and would keep what it made under other directives
         # Cython adds the headers that a module names itself; these may also be included by others. The fused loops are
         # left to it, so that an edit of one does not rebuild everything.
         headers = [path.as_posix() for path in sorted(PACKAGE.rglob("*.h")) if path != FUSED_HEADER]

@@ -30,9 +30,9 @@ from ._node cimport (
 )
 from ._operator cimport Operator, has_formula, run_formula
 from ._record cimport Attachments, FgThreadMode, attachments_of, requires_grad, saved_tensor, thread_mode
-from ._storage cimport ADOPTED, POOL_LARGE, POOL_SMALL, Buffer, buffer_acquire, buffer_release
+from ._storage cimport ADOPTED, POOL_LARGE, POOL_SMALL, Buffer
 from ._tensor cimport (
-    TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, tensor_detached, tensor_edge, tensor_new,
+    TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, tensor_detached, tensor_edge, tensor_empty,
 )
 
 cdef extern from "Python.h":
@@ -354,8 +354,6 @@ cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_reference
     cdef int k, n = fused.n_operands
     cdef bint same = layout_same_shape(slot.layout, g.layout) and slot.layout.dtype == g.layout.dtype
     cdef Tensor out
-    cdef Buffer* buffer
-    cdef Layout* layout
     if fused.identity and same:
         deliver(p, edge.node, edge.output_nr, g)
         return 1
@@ -372,13 +370,7 @@ cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_reference
     if last and owned_alone(g, g_references):
         out = g
     else:
-        layout = layout_fresh(g.layout, g.layout.dtype)
-        try:
-            buffer = buffer_acquire(layout.numel * itemsizes[layout.dtype])
-        except MemoryError:
-            layout_release(layout)
-            raise
-        out = tensor_new(buffer, layout)
+        out = tensor_empty(layout_fresh(g.layout, g.layout.dtype))
     data[n] = out.buffer.data
     layouts[n] = out.layout
     elementwise(fused.assign[g.layout.dtype], n + 1, data, layouts)

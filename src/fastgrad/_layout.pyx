@@ -25,6 +25,8 @@ cdef Layout* layout_new(int dtype, int ndim) except NULL:
     cdef Layout* layout
     if ndim <= INLINE_NDIM:
         layout = <Layout*>slab_acquire(&layout_slab)
+        if layout is NULL:
+            raise MemoryError("fastgrad: cannot allocate a layout")
     elif ndim > MAX_NDIM:
         raise ValueError(f"fastgrad: tensors have at most {MAX_NDIM} dimensions, got {ndim}")
     else:

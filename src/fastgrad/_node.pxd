@@ -16,6 +16,7 @@ Who owns what: every pointer below says OWNED (released by `destroy`) or
 BORROWED (from whom).
 """
 from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int16_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from ._kernels cimport Loop
@@ -57,6 +58,7 @@ cdef struct OpDef:
     uint8_t elementwise             # forward[] may be used through `elementwise`
     uint8_t compares                # forward[] gives bool
     uint8_t has_fused_vjp           # every differentiable argument has a fused formula
+    uint8_t has_vjp[MAX_INPUTS]     # by argument: whether it has a derivative formula
     uint32_t saves[MAX_INPUTS]      # by argument whose gradient is wanted: bit i = save input i, bit 16 + k = output k
     Loop forward[N_DTYPES]
     FusedVjp vjp[3]
@@ -124,10 +126,14 @@ cdef inline Saved* node_saved(Node* node) noexcept:
 cdef inline OutputSlot* node_outputs(Node* node) noexcept:
     return &node.outputs.here if node.n_outputs == 1 else node.outputs.apart
 
-# NEW node with zeroed edges, saved records and outputs, and the next sequence number.
-cdef Node* node_new(OpDef* op, int n_inputs, int n_saved, int n_outputs) except NULL
-cdef void node_retain(Node* node) noexcept
-cdef void node_release(Node* node) noexcept
+cdef inline void node_retain(Node* node) noexcept:
+    Py_INCREF(<object>node_object(node))
+
+cdef inline void node_release(Node* node) noexcept:
+    Py_DECREF(<object>node_object(node))
+
+# NEW node with zeroed edges, saved records and outputs, and the next sequence number; NULL when memory runs out.
+cdef Node* node_new(OpDef* op, int n_inputs, int n_saved, int n_outputs) noexcept
 # Free what the node saved; the records stay, marked, so that the error can say what is missing.
 cdef void node_free_saved(Node* node) noexcept
 cdef uint64_t next_sequence_nr() noexcept

@@ -6,12 +6,13 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint32_t
 from libc.string cimport memset
+from numpy cimport npy_intp
 
 import numpy as np
 
 from . import _dtypes, _errors
 
-from ._kernels cimport MAX_OPERANDS, Loop, elementwise, fused_is_identity, fused_loop, fused_operands, numpy_loop
+from ._kernels cimport MAX_OPERANDS, NOGIL_NUMEL, Loop, elementwise, fused_is_identity, fused_loop, fused_operands, numpy_loop
 from ._layout cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, N_DTYPES, Layout, dtype_itemsize, layout_contiguous, layout_fresh,
     layout_release, layout_retain, layout_same_shape, layout_scalar, layout_shape_tuple, layout_strided,
@@ -23,11 +24,11 @@ from ._node cimport (
 from ._record cimport (
     SAVE_OUTPUT_BIT, check_writable, mark_view, rebase_history, record, requires_grad, saved_tensor, thread_mode,
 )
-from ._storage cimport Buffer, buffer_acquire, buffer_release, buffer_retain
+from ._storage cimport buffer_retain
 from ._tensor cimport (
     FROM_CONSTANTS, FROM_INTEGERS, FROM_NO_GRAD, N_SLOTS, SLOT_ADD, SLOT_EQ, SLOT_NE, TENSOR_INFERENCE, SlotTable,
     Tensor, can_require_grad, dtype_code_of, dtype_descr, dtype_object, renew_if_stale, tensor_array,
-    tensor_from_array, tensor_new, tensor_slots,
+    tensor_empty, tensor_from_array, tensor_new, tensor_slots,
 )
 
 cnp.import_array()
@@ -49,14 +50,7 @@ ADOPT_ABOVE = 1024     # bytes: smaller results are copied into the pool, which 
 
 
 cdef Tensor empty_tensor(int dtype, int ndim, const Py_ssize_t* shape):
-    cdef Layout* layout = layout_contiguous(dtype, ndim, shape)
-    cdef Buffer* buffer
-    try:
-        buffer = buffer_acquire(layout.numel * itemsizes[dtype])
-    except MemoryError:
-        layout_release(layout)
-        raise
-    return tensor_new(buffer, layout)
+    return tensor_empty(layout_contiguous(dtype, ndim, shape))
 
 
 # --- Dtypes ----------------------------------------------------------------------------------------------------------
@@ -173,6 +167,7 @@ cdef class Operator:
         formula = Formula()
         formula.function = function
         formula.sources = tuple(sources)
+        self.c.has_vjp[argument] = True
         self.c.saves[argument] = saves
         return formula
 
@@ -292,6 +287,7 @@ def register(Operator op, method_type):
     slot = SLOT_NAMES.get(op.name)
     if slot is not None:
         slot_ops[<int>slot] = <PyObject*>op
+        slot_defs[<int>slot] = &op.c if op.c.elementwise else NULL
 
 
 # --- Binding arguments -----------------------------------------------------------------------------------------------
@@ -655,40 +651,51 @@ cdef Layout* result_layout(Operator op, Layout* a, Layout* b, int dtype) except 
     return broadcast_layout(op, a, b, dtype)
 
 
-cdef inline Tensor new_like(Layout* layout):
-    """A tensor of a layout that is contiguous at offset 0; the reference is STOLEN."""
-    cdef Buffer* buffer
-    try:
-        buffer = buffer_acquire(layout.numel * itemsizes[layout.dtype])
-    except MemoryError:
-        layout_release(layout)
-        raise
-    return tensor_new(buffer, layout)
-
-
-cdef object record_elementwise(Operator op, Tensor a, Tensor b, object number, Tensor out, bint is_written):
-    """Record a unary or binary application. b is None for a unary operator or a number operand."""
+cdef int record_elementwise(OpDef* op, PyObject* a, PyObject* b, PyObject* number, Tensor out, bint is_written) except -1:
+    """Record a unary or binary application; a or b is NULL where there is a number or nothing. All BORROWED."""
     cdef PyObject* inputs[2]
     cdef PyObject* outputs[1]
     cdef char needs[2]
-    cdef bint wanted
-    cdef int n = op.c.n_inputs
-    inputs[0] = NULL if a is None else <PyObject*>a
-    inputs[1] = NULL if b is None else <PyObject*>b
-    needs[0] = a is not None and requires_grad(a)
-    needs[1] = b is not None and requires_grad(b)
-    wanted = needs[0] or needs[1]
-    if not wanted or thread_mode().grad_disabled:
+    inputs[0] = a
+    inputs[1] = b
+    needs[0] = a is not NULL and requires_grad(<Tensor>a)
+    needs[1] = b is not NULL and requires_grad(<Tensor>b)
+    if needs[0] or needs[1]:
+        if not thread_mode().grad_disabled and ((needs[0] and op.has_vjp[0]) or (needs[1] and op.has_vjp[1])):
+            outputs[0] = <PyObject*>out
+            return record(op, op.n_inputs, inputs, needs, 1, outputs, NULL, number, is_written)
         if not is_written:
-            mark_unrecorded(out, wanted)
+            mark_unrecorded(out, True)
+    elif not is_written:
+        mark_unrecorded(out, False)
+    return 0
+
+
+cdef object hot_binary(OpDef* op, Tensor a, Tensor b):
+    """a op b where both lie alike and contiguously in small memory: what almost every call in a loop is.
+
+    None where it is not so. Shadows `fast_binary`, which handles everything.
+    """
+    cdef Layout* layout = a.layout
+    cdef Loop* loop = &op.forward[layout.dtype]
+    cdef char* args[3]
+    cdef npy_intp steps[3]
+    cdef npy_intp n = layout.numel
+    cdef Tensor out
+    if not layout.contiguous or layout.offset or loop.function is NULL or op.compares or n >= NOGIL_NUMEL or n == 0:
         return None
-    if not ((needs[0] and op.formulas[0] is not None) or (needs[1] and op.formulas[1] is not None)):
-        if not is_written:
-            mark_unrecorded(out, wanted)
+    if layout is not b.layout and not (layout.dtype == b.layout.dtype and b.layout.contiguous
+                                       and layout_same_shape(layout, b.layout)):
         return None
-    outputs[0] = <PyObject*>out
-    record(&op.c, n, inputs, needs, 1, outputs, NULL, NULL if number is None else <PyObject*>number, is_written)
-    return None
+    layout_retain(layout)
+    out = tensor_empty(layout)
+    args[0] = a.buffer.data
+    args[1] = b.buffer.data + b.layout.offset
+    args[2] = out.buffer.data
+    steps[0] = steps[1] = steps[2] = itemsizes[layout.dtype]
+    loop.function(args, &n, steps, loop.data)
+    record_elementwise(op, <PyObject*>a, <PyObject*>b, NULL, out, False)
+    return out
 
 
 cdef object fast_binary(Operator op, Tensor a, Tensor b):
@@ -696,21 +703,20 @@ cdef object fast_binary(Operator op, Tensor a, Tensor b):
     cdef Layout* la = a.layout
     cdef Layout* lb = b.layout
     cdef int dtype = la.dtype
-    cdef Loop loop = op.c.forward[dtype]
     cdef char* data[3]
     cdef Layout* layouts[3]
     cdef Tensor out
-    if dtype != lb.dtype or loop.function is NULL:
+    if dtype != lb.dtype or op.c.forward[dtype].function is NULL:
         return None
-    out = new_like(result_layout(op, la, lb, BOOL if op.c.compares else dtype))
+    out = tensor_empty(result_layout(op, la, lb, BOOL if op.c.compares else dtype))
     data[0] = a.buffer.data
     data[1] = b.buffer.data
     data[2] = out.buffer.data
     layouts[0] = la
     layouts[1] = lb
     layouts[2] = out.layout
-    elementwise(loop, 3, data, layouts)
-    record_elementwise(op, a, b, None, out, False)
+    elementwise(op.c.forward[dtype], 3, data, layouts)
+    record_elementwise(&op.c, <PyObject*>a, <PyObject*>b, NULL, out, False)
     return out
 
 
@@ -742,7 +748,7 @@ cdef object fast_number(Operator op, Tensor t, object number, bint number_first)
     cdef Tensor out
     if loop.function is NULL or not scalar_operand(number, dtype, place):
         return None
-    out = new_like(layout_fresh(t.layout, BOOL if op.c.compares else dtype))
+    out = tensor_empty(layout_fresh(t.layout, BOOL if op.c.compares else dtype))
     scalar = layout_scalar(dtype)
     data[number_first] = t.buffer.data
     data[not number_first] = place
@@ -753,9 +759,9 @@ cdef object fast_number(Operator op, Tensor t, object number, bint number_first)
     elementwise(loop, 3, data, layouts)
     layout_release(scalar)
     if number_first:
-        record_elementwise(op, None, t, number, out, False)
+        record_elementwise(&op.c, NULL, <PyObject*>t, <PyObject*>number, out, False)
     else:
-        record_elementwise(op, t, None, number, out, False)
+        record_elementwise(&op.c, <PyObject*>t, NULL, <PyObject*>number, out, False)
     return out
 
 
@@ -767,13 +773,13 @@ cdef object fast_unary(Operator op, Tensor t):
     cdef Tensor out
     if loop.function is NULL:
         return None
-    out = new_like(layout_fresh(t.layout, BOOL if op.c.compares else dtype))
+    out = tensor_empty(layout_fresh(t.layout, BOOL if op.c.compares else dtype))
     data[0] = t.buffer.data
     data[1] = out.buffer.data
     layouts[0] = t.layout
     layouts[1] = out.layout
     elementwise(loop, 2, data, layouts)
-    record_elementwise(op, t, None, None, out, False)
+    record_elementwise(&op.c, <PyObject*>t, NULL, NULL, out, False)
     return out
 
 
@@ -812,7 +818,8 @@ cdef object fast_inplace(Operator op, Tensor target, Tensor other, object number
     if scalar is not NULL:
         layout_release(scalar)
     target.buffer.version += 1
-    record_elementwise(op, target, other, number, target, True)
+    record_elementwise(&op.c, <PyObject*>target, NULL if other is None else <PyObject*>other,
+                       NULL if number is None else <PyObject*>number, target, True)
     if target.base is not NULL and target.node is not before:
         rebase_history(target)
     return target
@@ -820,6 +827,7 @@ cdef object fast_inplace(Operator op, Tensor target, Tensor other, object number
 
 # --- The number protocol ---------------------------------------------------------------------------------------------
 
+cdef OpDef* slot_defs[N_SLOTS]            # of those that are elementwise
 cdef PyObject* slot_ops[N_SLOTS]          # BORROWED Operators, which live for ever; NULL until declared
 SLOT_NAMES = {
     "add": SLOT_ADD, "sub": 1, "mul": 2, "div": 3, "pow": 4, "matmul": 5, "floor_divide": 6, "remainder": 7,
@@ -850,12 +858,22 @@ cdef object apply_binary(Operator op, object a, object b):
     return compute(op, [a, b], None)
 
 
+cdef type ndarray_type = np.ndarray
+cdef type generic_type = np.generic
+
+
 cdef bint is_operand(object value):
-    return isinstance(value, (Tensor, int, float, complex, np.ndarray, np.generic))
+    return (isinstance(value, Tensor) or isinstance(value, (int, float, complex))
+            or isinstance(value, ndarray_type) or isinstance(value, generic_type))
 
 
 cdef object slot_binary(int slot, object a, object b):
     cdef Operator op
+    cdef object result
+    if type(a) is Tensor and type(b) is Tensor and slot_defs[slot] is not NULL:
+        result = hot_binary(slot_defs[slot], <Tensor>a, <Tensor>b)
+        if result is not None:
+            return result
     if not is_operand(a) or not is_operand(b):
         return NotImplemented
     op = slot_operator(slot)
@@ -910,7 +928,6 @@ cdef int slot_setitem(Tensor t, object index, object value) except -1:
 
 cdef void setup() noexcept:
     cdef SlotTable* table = tensor_slots()
-    memset(slot_ops, 0, sizeof(slot_ops))
     table.binary = slot_binary
     table.inplace = slot_inplace
     table.unary = slot_unary

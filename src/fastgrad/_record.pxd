@@ -31,8 +31,8 @@ cdef inline bint requires_grad(Tensor t) except -1:
 # outputs are new tensors, or (written) the tensor that an in-place operator has just written to. `needs` tells which
 # inputs require grad, one byte each. args is BORROWED: the plain arguments that the formulas name, or NULL.
 # differentiable[k] == 0 leaves output k a constant; NULL means all are.
-cdef Node* record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, int n_outputs, PyObject** outputs,
-                  const char* differentiable, PyObject* args, bint written) except NULL
+cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, int n_outputs, PyObject** outputs,
+                const char* differentiable, PyObject* args, bint written) except -1
 # The tensor that saved record k stands for: checks freed, then version. with_history: so that it can be differentiated.
 cdef Tensor saved_tensor(Node* node, int k, bint with_history)
 # What a record is called in messages: "its argument input", "its result".

@@ -14,7 +14,7 @@ from ._node cimport (
 from ._storage cimport Buffer, buffer_release_saved, buffer_retain, buffer_retain_saved
 from ._tensor cimport (
     FROM_DETACH, TENSOR_INFERENCE, TENSOR_MULTI_VIEW, TENSOR_NO_GRAD_VIEW, TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, renew_if_stale,
-    tensor_check, tensor_detached, tensor_edge, tensor_new, tensor_slots,
+    tensor_check, tensor_detached, tensor_edge_try, tensor_new, tensor_slots,
 )
 from ._layout cimport layout_shape_tuple
 
@@ -77,8 +77,8 @@ cdef inline bint saved_for(OpDef* op, uint32_t wanted, int i) noexcept:
     return (wanted >> argument_of(op, i)) & 1
 
 
-cdef Node* record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, int n_outputs, PyObject** outputs,
-                  const char* differentiable, PyObject* args, bint written) except NULL:
+cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, int n_outputs, PyObject** outputs,
+                const char* differentiable, PyObject* args, bint written) except -1:
     cdef uint32_t wanted = 0
     cdef int i, n_saved = 0
     cdef Node* node
@@ -95,32 +95,40 @@ cdef Node* record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs,
     if n_saved > 32767:
         raise RuntimeError(f"{(<object>op.operator).name}: cannot save {n_saved} tensors in one node (at most 32767)")
     node = node_new(op, n_inputs, n_saved, n_outputs)
-    try:
-        connect(node, inputs, needs)
-        if n_saved:
-            save(node, wanted, inputs, outputs, written)
-        if args is not NULL:
-            Py_INCREF(<object>args)
-            node.args = args
-        own_outputs(node, outputs, differentiable)
-    finally:
-        node_release(node)        # the outputs keep it; BORROWED from them from here on
-    return node
-
-
-cdef int connect(Node* node, PyObject** inputs, const char* needs) except -1:
-    cdef Edge* edges = node_edges(node)
-    cdef Tensor t
-    cdef int i
-    for i in range(<int>node.n_inputs):
-        if needs[i]:
-            t = <Tensor>inputs[i]
-            edges[i].node = tensor_edge(t)
-            edges[i].output_nr = t.output_nr
+    if node is NULL or not connect(node, inputs, needs):
+        if node is not NULL:
+            node_release(node)
+        raise MemoryError("fastgrad: cannot allocate a node")
+    if n_saved:
+        save(node, wanted, inputs, outputs, written)
+        if fg_mode().pack_hooks is not NULL:
+            try:
+                pack_saved(node)
+            except:
+                node_release(node)
+                raise
+    if args is not NULL:
+        Py_INCREF(<object>args)
+        node.args = args
+    own_outputs(node, outputs, differentiable)
+    node_release(node)        # from here on the outputs keep it
     return 0
 
 
-cdef int save(Node* node, uint32_t wanted, PyObject** inputs, PyObject** outputs, bint written) except -1:
+cdef bint connect(Node* node, PyObject** inputs, const char* needs) noexcept:
+    """Edges to what made the inputs; False when memory runs out."""
+    cdef Edge* edges = node_edges(node)
+    cdef int i
+    for i in range(<int>node.n_inputs):
+        if needs[i]:
+            edges[i].node = tensor_edge_try(<Tensor>inputs[i])
+            if edges[i].node is NULL:
+                return False
+            edges[i].output_nr = (<Tensor>inputs[i]).output_nr
+    return True
+
+
+cdef void save(Node* node, uint32_t wanted, PyObject** inputs, PyObject** outputs, bint written) noexcept:
     cdef Saved* saved = node_saved(node)
     cdef int i, k = 0
     for i in range(<int>node.n_inputs):
@@ -134,9 +142,6 @@ cdef int save(Node* node, uint32_t wanted, PyObject** inputs, PyObject** outputs
         if (wanted >> (SAVE_OUTPUT_BIT + i)) & 1:
             save_one(&saved[k], <Tensor>outputs[i], -1 - i)
             k += 1
-    if fg_mode().pack_hooks is not NULL:
-        pack_saved(node)
-    return 0
 
 
 cdef inline void save_one(Saved* saved, Tensor t, int source) noexcept:
@@ -176,7 +181,7 @@ cdef int pack_saved(Node* node) except -1:
     return 0
 
 
-cdef int own_outputs(Node* node, PyObject** outputs, const char* differentiable) except -1:
+cdef void own_outputs(Node* node, PyObject** outputs, const char* differentiable) noexcept:
     cdef OutputSlot* slots = node_outputs(node)
     cdef PyObject* old
     cdef Tensor t
@@ -195,9 +200,8 @@ cdef int own_outputs(Node* node, PyObject** outputs, const char* differentiable)
         t.output_nr = k
         t.needs_grad = 1
         Py_XDECREF(old)
-    if node.n_outputs == 1:
+    if node.n_outputs == 1 and (<Tensor>outputs[0]).node is node_object(node):
         node.output = outputs[0]
-    return 0
 
 
 # --- Reading back ----------------------------------------------------------------------------------------------------

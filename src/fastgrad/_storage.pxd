@@ -35,6 +35,8 @@ cdef struct MemoryStats:
 
 # NEW buffer, contents undefined; the caller releases it. Raises MemoryError.
 cdef Buffer* buffer_acquire(size_t nbytes) except NULL
+# The same; NULL when memory runs out, for callers that have something to release before they raise.
+cdef Buffer* buffer_try(size_t nbytes) noexcept
 # NEW buffer over `data`, which `owner` keeps alive (a reference to owner is taken).
 cdef Buffer* buffer_borrow(char* data, size_t nbytes, PyObject* owner, bint readonly, bint adopted) except NULL
 # NEW buffer over the memory of `parent` (a reference is taken) with its own version counter.
@@ -87,13 +89,16 @@ cdef struct Slab:
     size_t n_live       # slots handed out
 
 cdef void slab_init(Slab* slab, size_t slot_size) noexcept
-# A slot, contents undefined but for a zero first word; NULL with MemoryError set when memory runs out.
-cdef void* slab_refill(Slab* slab) except NULL
+# A never-used slot; NULL when memory runs out.
+cdef void* slab_refill(Slab* slab) noexcept
 
-cdef inline void* slab_acquire(Slab* slab) except NULL:
+# A slot, contents undefined; NULL when memory runs out (no error is set: the caller cleans up, then raises).
+cdef inline void* slab_acquire(Slab* slab) noexcept:
     cdef void* slot = slab.free
     if slot is NULL:
         slot = slab_refill(slab)
+        if slot is NULL:
+            return NULL
     else:
         slab.free = (<void**>slot)[0]
     slab.n_live += 1

@@ -1,8 +1,7 @@
 """Floor 0: the pool of buffers, their reference counts, and slabs. The contract is in `_storage.pxd`."""
-from cpython.mem cimport PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
-from libc.stdlib cimport free
 from libc.string cimport memset
 
 cdef extern from "_platform.h" nogil:
@@ -85,8 +84,8 @@ cdef inline void count_live(size_t nbytes) noexcept:
         stats.peak = stats.live
 
 
-cdef Buffer* small_refill(int index) except NULL:
-    """A never-used block, cut from a chunk of the class."""
+cdef Buffer* small_refill(int index) noexcept:
+    """A never-used block, cut from a chunk of the class; NULL when memory runs out."""
     cdef size_t size = small_block_size(index)
     cdef size_t chunk
     if small_bump[index] is NULL or small_bump[index] + size > small_end[index]:
@@ -94,7 +93,7 @@ cdef Buffer* small_refill(int index) except NULL:
         small_bump[index] = <char*>chunk_alloc(chunk)
         if small_bump[index] is NULL:
             small_end[index] = NULL
-            raise MemoryError(f"fastgrad: cannot allocate {chunk} bytes for small buffers")
+            return NULL
         small_end[index] = small_bump[index] + chunk
         small_chunks[index] += 1
     cdef Buffer* buffer = <Buffer*>small_bump[index]
@@ -115,10 +114,19 @@ cdef void* chunk_alloc(size_t size) noexcept:
 
 
 cdef Buffer* buffer_acquire(size_t nbytes) except NULL:
+    cdef Buffer* buffer = buffer_try(nbytes)
+    if buffer is NULL:
+        raise MemoryError(f"fastgrad: cannot allocate {nbytes} bytes for a tensor")
+    return buffer
+
+
+cdef Buffer* buffer_try(size_t nbytes) noexcept:
     cdef Buffer* buffer
     cdef int index
     if nbytes > MAX_SMALL:
         buffer = acquire_large(nbytes)
+        if buffer is NULL:
+            return NULL
     else:
         index = small_class(nbytes)
         buffer = small_free[index]
@@ -127,6 +135,8 @@ cdef Buffer* buffer_acquire(size_t nbytes) except NULL:
             stats.pooled -= small_block_size(index)
         else:
             buffer = small_refill(index)
+            if buffer is NULL:
+                return NULL
         buffer.kind = POOL_SMALL
         buffer.size_class = <uint8_t>index
         buffer.data = <char*>buffer + (HEADER if index < N_TINY else 64)
@@ -139,33 +149,33 @@ cdef Buffer* buffer_acquire(size_t nbytes) except NULL:
     return buffer
 
 
-cdef Buffer* acquire_large(size_t nbytes) except NULL:
+cdef Buffer* acquire_large(size_t nbytes) noexcept:
+    global large_pooled
     cdef size_t capacity = 0
     cdef int index
     cdef void* block
     cdef SplitBuffer* split
-    if nbytes > (<size_t>1 << 46):
-        raise MemoryError(f"fastgrad: cannot allocate {nbytes} bytes")
+    if nbytes > (<size_t>1 << 42):
+        return NULL                # beyond the largest class, and beyond what any machine has
+    split = <SplitBuffer*>slab_acquire(&header_slab)
+    if split is NULL:
+        return NULL
     index = large_class(nbytes, &capacity)
-    block = large_free[index] if index < N_LARGE else NULL
+    block = large_free[index]
     if block is not NULL:
         large_free[index] = (<void**>block)[0]
         stats.pooled -= capacity
-        reduce_pooled(capacity)
+        large_pooled -= capacity
     else:
         block = fg_aligned_alloc(64 if capacity < HUGE_PAGE else HUGE_PAGE, capacity)
         if block is NULL:
-            empty_pool()                   # what we hoard may be what is missing
+            empty_pool()           # what we hoard may be what is missing
             block = fg_aligned_alloc(64, capacity)
         if block is NULL:
-            raise MemoryError(f"fastgrad: cannot allocate {nbytes} bytes for a tensor")
+            slab_free(&header_slab, split)
+            return NULL
         if capacity >= HUGE_PAGE:
             fg_prefer_huge_pages(block, capacity)
-    try:
-        split = <SplitBuffer*>slab_acquire(&header_slab)
-    except MemoryError:
-        fg_aligned_free(block)
-        raise
     split.keeper = NULL
     split.head.kind = POOL_LARGE
     split.head.size_class = <uint8_t>index
@@ -173,16 +183,11 @@ cdef Buffer* acquire_large(size_t nbytes) except NULL:
     return &split.head
 
 
-cdef void reduce_pooled(size_t capacity) noexcept:
-    global large_pooled
-    large_pooled -= capacity
-
-
 cdef void free_large(Buffer* buffer) noexcept:
     global large_pooled
     cdef size_t capacity = 0
     cdef int index = large_class(buffer.nbytes, &capacity)
-    if index < N_LARGE and large_pooled + capacity <= POOL_MAX_BYTES:
+    if large_pooled + capacity <= POOL_MAX_BYTES:
         (<void**>buffer.data)[0] = large_free[index]
         large_free[index] = buffer.data
         large_pooled += capacity
@@ -194,6 +199,8 @@ cdef void free_large(Buffer* buffer) noexcept:
 
 cdef Buffer* split_new(char* data, size_t nbytes, void* keeper, BufferKind kind) except NULL:
     cdef SplitBuffer* split = <SplitBuffer*>slab_acquire(&header_slab)
+    if split is NULL:
+        raise MemoryError("fastgrad: cannot allocate a buffer's header")
     split.keeper = keeper
     split.head.refcount = 1
     split.head.saved_count = 0
@@ -286,29 +293,30 @@ cdef void slab_init(Slab* slab, size_t slot_size) noexcept:
     slab.slot_size = (slot_size + 15) & ~<size_t>15
 
 
-cdef void* slab_refill(Slab* slab) except NULL:
+cdef void* slab_refill(Slab* slab) noexcept:
     cdef size_t size
     cdef char** chunks
     cdef char* chunk
+    cdef void* slot
     if slab.bump is NULL or slab.bump + slab.slot_size > slab.end:
         size = chunk_size(slab.n_chunks)
         chunks = <char**>PyMem_RawRealloc(slab.chunks, (slab.n_chunks + 1) * sizeof(char*))
         if chunks is NULL:
-            raise MemoryError("fastgrad: cannot grow a slab")
+            return NULL
         slab.chunks = chunks
         chunks = <char**>PyMem_RawRealloc(slab.chunk_ends, (slab.n_chunks + 1) * sizeof(char*))
         if chunks is NULL:
-            raise MemoryError("fastgrad: cannot grow a slab")
+            return NULL
         slab.chunk_ends = chunks
         chunk = <char*>chunk_alloc(size)
         if chunk is NULL:
-            raise MemoryError(f"fastgrad: cannot allocate {size} bytes for graph nodes or tensors")
+            return NULL
         slab.chunks[slab.n_chunks] = chunk
         slab.chunk_ends[slab.n_chunks] = chunk + size // slab.slot_size * slab.slot_size
         slab.n_chunks += 1
         slab.bump = chunk
         slab.end = slab.chunk_ends[slab.n_chunks - 1]
-    cdef void* slot = slab.bump
+    slot = slab.bump
     slab.bump += slab.slot_size
     return slot
 

@@ -82,10 +82,14 @@ cdef struct SlotTable:
 cdef SlotTable* tensor_slots() noexcept
 # NEW tensor; both references are STOLEN (released when this raises).
 cdef Tensor tensor_new(Buffer* buffer, Layout* layout)
+# NEW contiguous tensor of that layout, contents undefined; the layout is STOLEN. It must be contiguous at offset 0.
+cdef Tensor tensor_empty(Layout* layout)
 # NEW tensor sharing t's memory, version counter and layout, with no history.
 cdef Tensor tensor_detached(Tensor t)
 # Where t's gradient goes: NEW reference to its node, or to its accumulator, which is made if need be.
 cdef Node* tensor_edge(Tensor t) except NULL
+# The same; NULL when memory runs out.
+cdef Node* tensor_edge_try(Tensor t) noexcept
 # An ndarray over t's memory that keeps `base` alive; no copy.
 cdef object tensor_array(Tensor t, object base)
 # NEW tensor over `array`: borrowed, or (adopt) taken over, the caller holding the only other reference.

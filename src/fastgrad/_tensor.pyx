@@ -24,7 +24,7 @@ from ._node cimport (
     node_release, node_retain, object_node, set_leaf_forgets,
 )
 from ._storage cimport (
-    Buffer, Slab, buffer_acquire, buffer_alias, buffer_borrow, buffer_release, buffer_retain, slab_acquire,
+    Buffer, Slab, buffer_acquire, buffer_alias, buffer_borrow, buffer_release, buffer_retain, buffer_try, slab_acquire,
     slab_free, slab_init,
 )
 
@@ -43,7 +43,6 @@ cdef extern from "Python.h":
         Py_ssize_t tp_weaklistoffset
         Py_ssize_t tp_basicsize
     void PyObject_GC_UnTrack(void*)
-    int PyObject_GC_IsTracked(PyObject*)
     void PyType_Modified(PyTypeObject*)
     void Py_SET_REFCNT(PyObject*, Py_ssize_t)
     void Py_SET_TYPE(PyObject*, PyTypeObject*)
@@ -51,6 +50,7 @@ cdef extern from "Python.h":
     void PyObject_ClearWeakRefs(PyObject*)
 
 cdef Slab tensor_slab
+cdef size_t TENSOR_SLOT = 0          # bytes of a tensor with its garbage collector's header
 cdef SlotTable slots
 cdef Py_ssize_t* itemsizes = dtype_itemsize()
 cdef tuple dtype_objects = _dtypes.DTYPES
@@ -75,12 +75,10 @@ cdef PyObject* slab_alloc(PyTypeObject* cls, Py_ssize_t n) noexcept:
     """tp_alloc of exactly Tensor: a zeroed slot with one reference; NULL with MemoryError set."""
     cdef char* slot
     cdef PyObject* obj
-    try:
-        slot = <char*>slab_acquire(&tensor_slab)
-    except MemoryError:
-        PyErr_NoMemory()
-        return NULL
-    memset(slot, 0, tensor_slab.slot_size)
+    slot = <char*>slab_acquire(&tensor_slab)
+    if slot is NULL:
+        return PyErr_NoMemory()
+    memset(slot, 0, TENSOR_SLOT)
     obj = <PyObject*>(slot + GC_HEAD)
     Py_SET_TYPE(obj, cls)
     Py_SET_REFCNT(obj, 1)
@@ -100,14 +98,12 @@ cdef void slab_give_back(void* obj) noexcept:
 cdef Tensor tensor_new(Buffer* buffer, Layout* layout):
     cdef PyObject* obj
     cdef Tensor t
-    cdef char* slot
-    try:
-        slot = <char*>slab_acquire(&tensor_slab)
-    except MemoryError:
+    cdef char* slot = <char*>slab_acquire(&tensor_slab)
+    if slot is NULL:
         buffer_release(buffer)
         layout_release(layout)
-        raise
-    memset(slot, 0, tensor_slab.slot_size)
+        raise MemoryError("fastgrad: cannot allocate a tensor")
+    memset(slot, 0, TENSOR_SLOT)
     obj = <PyObject*>(slot + GC_HEAD)
     Py_SET_TYPE(obj, <PyTypeObject*>tensor_type)
     Py_SET_REFCNT(obj, 0)                 # the conversion to an object takes the first reference
@@ -117,12 +113,21 @@ cdef Tensor tensor_new(Buffer* buffer, Layout* layout):
     return t
 
 
+cdef Tensor tensor_empty(Layout* layout):
+    cdef Buffer* buffer = buffer_try(layout.numel * itemsizes[layout.dtype])
+    if buffer is NULL:
+        nbytes = layout.numel * itemsizes[layout.dtype]
+        layout_release(layout)
+        raise MemoryError(f"fastgrad: cannot allocate {nbytes} bytes for a tensor")
+    return tensor_new(buffer, layout)
+
+
 cdef void tensor_dealloc(PyObject* obj) noexcept:
     cdef Tensor t
     cdef PyObject* held
     cdef PyObject** weak = <PyObject**>(<char*>obj + tensor_type.tp_weaklistoffset)
     cdef PyObject** attributes = <PyObject**>(<char*>obj + tensor_type.tp_dictoffset)
-    if PyObject_GC_IsTracked(obj):
+    if (<size_t*>(<char*>obj - GC_HEAD))[0]:       # tracked: see `_gc`
         PyObject_GC_UnTrack(obj)
     if weak[0] is not NULL:
         Py_SET_REFCNT(obj, 1)             # callbacks may look at their (dead) referent's type
@@ -233,6 +238,13 @@ cdef Tensor tensor_detached(Tensor t):
 
 
 cdef Node* tensor_edge(Tensor t) except NULL:
+    cdef Node* node = tensor_edge_try(t)
+    if node is NULL:
+        raise MemoryError("fastgrad: cannot allocate a node")
+    return node
+
+
+cdef Node* tensor_edge_try(Tensor t) noexcept:
     cdef Node* node
     if t.node is not NULL:
         node = object_node(t.node)
@@ -242,6 +254,8 @@ cdef Node* tensor_edge(Tensor t) except NULL:
         node_retain(t.accumulator)
         return t.accumulator
     node = node_new(&accumulate_op, 0, 0, 1)
+    if node is NULL:
+        return NULL
     node.flags = NODE_ACCUMULATES
     node.outputs.here.layout = t.layout
     layout_retain(t.layout)
@@ -326,15 +340,9 @@ cdef Tensor tensor_copied(object array):
     cdef cnp.ndarray a = array
     cdef int code = dtype_code_of(a.dtype)
     cdef Layout* layout = layout_contiguous(code, cnp.PyArray_NDIM(a), <Py_ssize_t*>cnp.PyArray_DIMS(a))
-    cdef Buffer* buffer
-    try:
-        buffer = buffer_acquire(layout.numel * itemsizes[code])
-    except MemoryError:
-        layout_release(layout)
-        raise
-    cdef Tensor t = tensor_new(buffer, layout)
+    cdef Tensor t = tensor_empty(layout)
     if cnp.PyArray_IS_C_CONTIGUOUS(a) and cnp.PyArray_ISBEHAVED_RO(a):
-        memcpy(buffer.data, cnp.PyArray_BYTES(a), layout.numel * itemsizes[code])
+        memcpy(t.buffer.data, cnp.PyArray_BYTES(a), layout.numel * itemsizes[code])
     else:
         np.copyto(tensor_array(t, t), a)
     return t
@@ -782,13 +790,14 @@ cdef Py_ssize_t FIELDS_OFFSET = sizeof(PyObject)
 
 cdef void setup() except *:
     """Put our allocation, destruction and traversal under the type."""
-    global FIELDS_OFFSET
+    global FIELDS_OFFSET, TENSOR_SLOT
     cdef Tensor probe = Tensor.__new__(Tensor)
     FIELDS_OFFSET = <char*>&probe.buffer - <char*><PyObject*>probe
     assert <char*>&probe.attachments - <char*>&probe.buffer == 6 * sizeof(void*), "TensorFields mirrors Tensor"
     release_fields(<PyObject*>probe)
     probe = None      # freed by the generated code, before ours takes over
     slab_init(&tensor_slab, GC_HEAD + tensor_type.tp_basicsize)
+    TENSOR_SLOT = tensor_slab.slot_size
     tensor_type.tp_dealloc = <destructor>tensor_dealloc
     tensor_type.tp_traverse = <traverseproc>tensor_traverse
     tensor_type.tp_clear = <inquiry>tensor_clear
