@@ -1,5 +1,5 @@
 """fastgrad: PyTorch's autograd over NumPy arrays, with a compiled engine."""
-from . import autograd, memory, ops, tensor as _methods
+from . import _gc, autograd, memory, ops, tensor as _methods
 from . import creation as _creation, ranges as _ranges, sharing as _sharing
 from ._dtypes import *
 from ._tensor import Tensor

@@ -32,7 +32,7 @@ from ._operator cimport Operator, has_formula, run_formula
 from ._record cimport Attachments, FgThreadMode, attachments_of, requires_grad, saved_tensor, thread_mode
 from ._storage cimport ADOPTED, POOL_LARGE, POOL_SMALL, Buffer
 from ._tensor cimport (
-    TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, tensor_detached, tensor_edge, tensor_empty,
+    TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, tensor_detached, tensor_edge, tensor_empty, tensor_set_gradient,
 )
 
 cdef extern from "Python.h":
@@ -563,17 +563,10 @@ cdef object run_tensor_hooks(object hooks, object g):
 cdef int retain(Tensor t, Tensor g) except -1:
     """Add g to the .grad of a tensor that is not a leaf."""
     if t.gradient is NULL:
-        set_gradient(t, g)
+        tensor_set_gradient(t, g)
     else:
-        set_gradient(t, add_function(<object>t.gradient, g))
+        tensor_set_gradient(t, add_function(<object>t.gradient, g))
     return 0
-
-
-cdef void set_gradient(Tensor t, object g) noexcept:
-    cdef PyObject* old = t.gradient
-    Py_INCREF(g)
-    t.gradient = <PyObject*>g
-    Py_XDECREF(old)
 
 
 cdef int capture(Pass p, Node* node, list cotangents) except -1:
@@ -615,11 +608,11 @@ cdef int accumulate_grad(Pass p, Tensor leaf, Tensor g, Py_ssize_t references) e
     if leaf.gradient is NULL:
         if p.create_graph or not owned_alone(g, references):
             g = clone_function(g)
-        set_gradient(leaf, g)
+        tensor_set_gradient(leaf, g)
         return 0
     total = <Tensor>leaf.gradient
     if p.create_graph or total.layout.dtype != g.layout.dtype or total.buffer.readonly:
-        set_gradient(leaf, add_function(total, g))
+        tensor_set_gradient(leaf, add_function(total, g))
         return 0
     add_into(total.buffer.data, total.layout, g.buffer.data, g.layout)
     total.buffer.version += 1

@@ -132,7 +132,8 @@ cdef inline void node_retain(Node* node) noexcept:
 cdef inline void node_release(Node* node) noexcept:
     Py_DECREF(<object>node_object(node))
 
-# NEW node with zeroed edges, saved records and outputs, and the next sequence number; NULL when memory runs out.
+# NEW node with zeroed edges, saved records and outputs; NULL when memory runs out. The caller gives it a sequence
+# number once the nodes of all its inputs exist.
 cdef Node* node_new(OpDef* op, int n_inputs, int n_saved, int n_outputs) noexcept
 # Free what the node saved; the records stay, marked, so that the error can say what is missing.
 cdef void node_free_saved(Node* node) noexcept

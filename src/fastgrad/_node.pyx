@@ -51,7 +51,6 @@ cdef Node* node_new(OpDef* op, int n_inputs, int n_saved, int n_outputs) noexcep
             slab_free(&node_slab, slot)
             return NULL
     node.op = op
-    node.sequence_nr = next_sequence_nr()
     node.n_inputs = <uint16_t>n_inputs
     node.n_saved = <uint16_t>n_saved
     node.n_outputs = <uint16_t>n_outputs
@@ -255,6 +254,15 @@ cdef type node_class(str name):
 
 # --- What Python sees ------------------------------------------------------------------------------------------------
 
+cdef object saved_attribute = None
+
+
+def set_saved_attribute(function):
+    """What answers ``node._saved_self`` and its like; told once by `_record`, which can make tensors."""
+    global saved_attribute
+    saved_attribute = function
+
+
 cdef class NodeObject:
     """A recorded operation: what ``Tensor.grad_fn`` is.
 
@@ -295,6 +303,11 @@ cdef class NodeObject:
     def _sequence_nr(self):
         """Nodes are numbered in the order they were made; backward visits them in descending order."""
         return self.c.sequence_nr
+
+    def __getattr__(self, name):
+        if saved_attribute is None or not (name.startswith("_saved_") or name.startswith("_raw_saved_")):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return saved_attribute(self, name)
 
     def __repr__(self):
         return f"<{type(self).__name__} object at {<size_t><PyObject*>self:#x}>"

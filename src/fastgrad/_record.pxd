@@ -53,3 +53,5 @@ cdef class Attachments:
 
 # The node's attachments, made if need be.
 cdef Attachments attachments_of(Node* node)
+# How many attachments are alive: while there are none, no cycle can pass through the graph (see `_gc`).
+cdef size_t attachment_count() noexcept

@@ -5,11 +5,12 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 import weakref
 
 from . import _errors
+from ._node import set_saved_attribute
 
 from ._layout cimport Layout, layout_overlaps_itself, layout_release, layout_retain
 from ._node cimport (
-    INLINE_SLOTS, NODE_ACCUMULATES, NODE_PACKED, SAVED_FREED, SAVED_PACKED, Edge, Node, OpDef, OutputSlot, Saved,
-    node_edges, node_new, node_object, node_outputs, node_release, node_retain, node_saved, object_node,
+    INLINE_SLOTS, NODE_ACCUMULATES, NODE_PACKED, SAVED_FREED, SAVED_PACKED, Edge, Node, NodeObject, OpDef, OutputSlot, Saved,
+    next_sequence_nr, node_edges, node_new, node_object, node_outputs, node_release, node_retain, node_saved, object_node,
 )
 from ._storage cimport Buffer, buffer_release_saved, buffer_retain, buffer_retain_saved
 from ._tensor cimport (
@@ -99,6 +100,7 @@ cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, i
         if node is not NULL:
             node_release(node)
         raise MemoryError("fastgrad: cannot allocate a node")
+    node.sequence_nr = next_sequence_nr()      # after `connect`, which may have made accumulators
     if n_saved:
         save(node, wanted, inputs, outputs, written)
         if fg_mode().pack_hooks is not NULL:
@@ -324,14 +326,27 @@ cdef Tensor unpack_saved(Node* node, int k, bint with_history):
 
 # --- Hooks and what else hangs on a node -----------------------------------------------------------------------------
 
+cdef size_t n_attachments = 0
+
+
+cdef size_t attachment_count() noexcept:
+    return n_attachments
+
+
 cdef class Attachments:
     """What Python code hung on a node: made on first use, so that a node without any costs nothing."""
 
     def __cinit__(self):
+        global n_attachments
+        n_attachments += 1
         self.unpack = None
         self.retains = None
         self.tensor_hooks = None
         self.stack = None
+
+    def __dealloc__(self):
+        global n_attachments
+        n_attachments -= 1
 
     cdef str where(self):
         """The user's line that made the node, where anomaly mode noted it."""
@@ -471,3 +486,31 @@ def drop_history(Tensor t):
         Py_DECREF(<object>node)
     t.needs_grad = 0
     t.origin = FROM_DETACH
+
+
+def saved_attribute(NodeObject obj, str name):
+    """``_saved_<argument>``: a saved tensor (``_saved_self`` is the first argument, ``_saved_result`` the output), or a
+    plain argument that the formulas name."""
+    cdef Node* node = &obj.c
+    cdef Saved* saved = node_saved(node)
+    cdef int k, source
+    operator = None if node.op.operator is NULL else <object>node.op.operator
+    wanted = name.partition("_saved_")[2]
+    if operator is None:
+        raise AttributeError(f"{type(obj).__name__} saves nothing")
+    if wanted == "self" and operator.tensor_names:
+        wanted = operator.tensor_names[0]
+    for k in range(node.n_saved):
+        source = saved[k].source
+        if wanted == ("result" if source < 0 else operator.tensor_names[argument_of(node.op, source)]):
+            if saved[k].buffer is NULL:
+                raise RuntimeError(_errors.accessed_freed(type(obj).__name__, f"_saved_{wanted}"))
+            return saved_tensor(node, k, True)
+    if wanted in operator.parameters and node.args is not NULL:
+        plain = <object>node.args
+        return plain[operator.parameters.index(wanted)] if isinstance(plain, tuple) else plain
+    raise AttributeError(f"'{type(obj).__name__}' object has no attribute '{name}': it saved "
+                         f"{[saved_name(node, k) for k in range(node.n_saved)]}")
+
+
+set_saved_attribute(saved_attribute)

@@ -103,3 +103,12 @@ cdef int renew_if_stale(Tensor t) except -1
 
 cdef inline bint tensor_check(PyObject* obj) noexcept:
     return isinstance(<object>obj, Tensor)
+
+# For `_gc`: every live tensor of exactly this type to `visit`.
+cdef void each_live_tensor(void (*visit)(PyObject*) noexcept) noexcept
+# How many tensors were given a .grad that has a history, at most; what `_gc` needs to keep that exact.
+cdef size_t gradients_with_history() noexcept
+cdef void reset_gradients_with_history() noexcept
+cdef void tensor_gradient_has_history(PyObject* t) noexcept
+# t.grad = gradient (a reference is taken), whatever it was.
+cdef void tensor_set_gradient(Tensor t, object gradient) noexcept

@@ -20,7 +20,7 @@ from ._layout cimport (
     layout_fresh, layout_release, layout_retain, layout_shape_tuple, layout_span, layout_stride_tuple, layout_strided,
 )
 from ._node cimport (
-    GC_HEAD, NODE_ACCUMULATES, Node, OpDef, each_live_object, node_class, node_new, node_object, node_outputs,
+    GC_HEAD, NODE_ACCUMULATES, Node, OpDef, each_live_object, next_sequence_nr, node_class, node_new, node_object, node_outputs,
     node_release, node_retain, object_node, set_leaf_forgets,
 )
 from ._storage cimport (
@@ -127,12 +127,10 @@ cdef void tensor_dealloc(PyObject* obj) noexcept:
     cdef PyObject* held
     cdef PyObject** weak = <PyObject**>(<char*>obj + tensor_type.tp_weaklistoffset)
     cdef PyObject** attributes = <PyObject**>(<char*>obj + tensor_type.tp_dictoffset)
+    if weak[0] is not NULL:
+        PyObject_ClearWeakRefs(obj)
     if (<size_t*>(<char*>obj - GC_HEAD))[0]:       # tracked: see `_gc`
         PyObject_GC_UnTrack(obj)
-    if weak[0] is not NULL:
-        Py_SET_REFCNT(obj, 1)             # callbacks may look at their (dead) referent's type
-        PyObject_ClearWeakRefs(obj)
-        Py_SET_REFCNT(obj, 0)
     release_fields(obj)
     held = attributes[0]
     attributes[0] = NULL
@@ -215,9 +213,43 @@ cdef int tensor_clear(PyObject* obj) noexcept:
     return 0
 
 
-def each_live_tensor_count():
+def tensor_count():
     """How many tensors of exactly this type are alive, for tests."""
     return tensor_slab.n_live
+
+
+cdef void each_live_tensor(void (*visit)(PyObject*) noexcept) noexcept:
+    each_live_object(&tensor_slab, visit)
+
+
+cdef size_t histories = 0       # of gradients, see the contract
+
+
+cdef size_t gradients_with_history() noexcept:
+    return histories
+
+
+cdef void reset_gradients_with_history() noexcept:
+    global histories
+    histories = 0
+
+
+cdef void tensor_gradient_has_history(PyObject* obj) noexcept:
+    global histories
+    cdef PyObject* gradient = fields_of(obj).gradient
+    if gradient is not NULL and fields_of(gradient).node is not NULL:
+        histories += 1
+
+
+cdef void tensor_set_gradient(Tensor t, object gradient) noexcept:
+    cdef PyObject* old = t.gradient
+    if gradient is None:
+        t.gradient = NULL
+    else:
+        Py_INCREF(gradient)
+        t.gradient = <PyObject*>gradient
+        tensor_gradient_has_history(<PyObject*>t)
+    Py_XDECREF(old)
 
 
 # --- The place in the graph ------------------------------------------------------------------------------------------
@@ -256,6 +288,7 @@ cdef Node* tensor_edge_try(Tensor t) noexcept:
     node = node_new(&accumulate_op, 0, 0, 1)
     if node is NULL:
         return NULL
+    node.sequence_nr = next_sequence_nr()
     node.flags = NODE_ACCUMULATES
     node.outputs.here.layout = t.layout
     layout_retain(t.layout)
@@ -557,7 +590,6 @@ cdef class Tensor:
 
     @grad.setter
     def grad(self, value):
-        cdef PyObject* old = self.gradient
         if value is not None:
             if not isinstance(value, Tensor):
                 raise TypeError(f"grad: assigned grad must be a Tensor or None, got {type(value).__name__}")
@@ -565,10 +597,7 @@ cdef class Tensor:
                 raise RuntimeError("grad: can't assign a tensor as its own grad")
             if (<Tensor>value).layout.dtype != self.layout.dtype or value.shape != self.shape:
                 raise RuntimeError(_errors.grad_assignment(self, value))
-            Py_INCREF(value)
-        self.gradient = NULL if value is None else <PyObject*>value
-        if old is not NULL:
-            Py_DECREF(<object>old)
+        tensor_set_gradient(self, value)
 
     @grad.deleter
     def grad(self):

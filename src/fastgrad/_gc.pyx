@@ -1,0 +1,69 @@
+"""Floor 2: letting Python's garbage collector see the graph, when it matters.
+
+Note [Collecting cycles]
+Nodes and tensors are made by the million and are not tracked by the collector: a tracked object costs about 120 ns more
+over its life. But a cycle such as hook -> closure -> tensor -> node -> hook must be collectable, and one untracked
+object in it hides all of it. So: they have the collector's header and traverse functions, and a callback tracks every
+live one just before a full collection and untracks the survivors after it. That walk costs about 100 ns an object, so
+it happens only while something Python-level hangs on a graph that could close a cycle: an attachment (hooks,
+retain_grad, packed tensors) or a `.grad` with a history of its own. Without those, nodes and tensors lead only to each
+other and downwards, and reference counts are enough.
+"""
+import gc
+
+from cpython.object cimport PyObject
+
+from ._node cimport GC_HEAD, each_live_node
+from ._record cimport attachment_count
+from ._tensor cimport each_live_tensor, gradients_with_history, reset_gradients_with_history, tensor_gradient_has_history
+
+cdef extern from "Python.h":
+    void PyObject_GC_Track(PyObject*)
+    void PyObject_GC_UnTrack(void*)
+
+cdef bint tracking = False
+
+
+cdef inline bint is_tracked(PyObject* obj) noexcept:
+    """Whether the collector's header links the object into a list (its first word is the next object's)."""
+    return (<size_t*>(<char*>obj - GC_HEAD))[0] != 0
+
+
+cdef void track(PyObject* obj) noexcept:
+    if not is_tracked(obj):
+        PyObject_GC_Track(obj)
+
+
+cdef void untrack(PyObject* obj) noexcept:
+    if is_tracked(obj):
+        PyObject_GC_UnTrack(obj)
+
+
+cdef void count_history(PyObject* obj) noexcept:
+    tensor_gradient_has_history(obj)
+
+
+cdef bint cycles_possible() noexcept:
+    return attachment_count() > 0 or gradients_with_history() > 0
+
+
+def callback(phase, info):
+    """What `gc.callbacks` calls before and after every collection."""
+    global tracking
+    if info["generation"] < 2:
+        return
+    if phase == "start":
+        if cycles_possible():
+            tracking = True
+            each_live_node(track)
+            each_live_tensor(track)
+    elif tracking:
+        tracking = False
+        each_live_node(untrack)
+        each_live_tensor(untrack)
+        # The count only grows while nobody looks; now it is exact again.
+        reset_gradients_with_history()
+        each_live_tensor(count_history)
+
+
+gc.callbacks.append(callback)
