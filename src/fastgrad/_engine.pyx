@@ -25,14 +25,14 @@ from ._layout cimport (
     layout_scalar, layout_shape_tuple,
 )
 from ._node cimport (
-    NODE_ACCUMULATES, NODE_PACKED, NODE_RAN, OPERAND_G, OPERAND_RESULT, Edge, FusedVjp, Node, OpDef, OutputSlot, Saved,
+    NODE_ACCUMULATES, NODE_PACKED, NODE_RAN, OPERAND_G, OPERAND_RESULT, SAVED_FREED, Edge, FusedVjp, Node, OpDef, OutputSlot, Saved,
     node_edges, node_free_saved, node_object, node_outputs, node_release, node_retain, node_saved, object_node,
 )
 from ._operator cimport Operator, has_formula, run_formula
 from ._record cimport Attachments, FgThreadMode, attachments_of, requires_grad, saved_tensor, thread_mode
-from ._storage cimport ADOPTED, POOL_LARGE, POOL_SMALL, Buffer
+from ._storage cimport ADOPTED, POOL_LARGE, POOL_SMALL, Buffer, buffer_saved_last
 from ._tensor cimport (
-    TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, tensor_detached, tensor_edge, tensor_empty, tensor_set_gradient,
+    TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, tensor_detached, tensor_edge, tensor_empty, tensor_new, tensor_set_gradient,
 )
 
 cdef extern from "Python.h":
@@ -340,10 +340,47 @@ cdef int find_operand(Node* node, int operand, Tensor g, char* place, char** dat
     return 1
 
 
-cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_references, bint last) except -1:
+cdef bint reads_saved(Node* node, int k, const bint* waits) noexcept:
+    """Whether a formula that has not run yet reads saved record k."""
+    cdef int source = node_saved(node)[k].source
+    cdef int i, j
+    for i in range(<int>node.n_inputs):
+        if waits[i]:
+            for j in range(node.op.vjp[i].n_operands):
+                if node.op.vjp[i].operands[j] == (source if source >= 0 else OPERAND_RESULT):
+                    return True
+    return False
+
+
+cdef Tensor take_saved(Node* node, Tensor g, const bint* waits):
+    """A saved buffer that only this node holds and no later formula reads, as the place for a result; None if none.
+
+    It is freed by this, as it would be a moment later: the caller knows that the graph is not retained. See
+    Note [Donating buffers]; a saved record takes the place of the tensor there.
+    """
+    cdef Saved* saved = node_saved(node)
+    cdef Buffer* buffer
+    cdef int k
+    for k in range(node.n_saved):
+        buffer = saved[k].buffer
+        if (buffer is not NULL and buffer.refcount == 1 and not buffer.readonly and saved[k].layout.contiguous
+                and saved[k].layout.offset == 0 and layout_same_shape(saved[k].layout, g.layout)
+                and (buffer.kind == POOL_SMALL or buffer.kind == POOL_LARGE or buffer.kind == ADOPTED)
+                and not reads_saved(node, k, waits)):
+            saved[k].buffer = NULL
+            saved[k].flags |= SAVED_FREED
+            buffer.saved_count = 0
+            buffer_saved_last(buffer)
+            layout_retain(saved[k].layout)
+            return tensor_new(buffer, saved[k].layout)     # the record's reference is handed on
+    return None
+
+
+cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_references, const bint* waits,
+                     bint last) except -1:
     """The cotangent of input i by its fused loop, delivered; 0 if the general path must do it.
 
-    last: nobody needs g after this, so its memory may be donated to the result.
+    waits: the inputs whose formulas run after this. last: there are none, so g's memory may be donated to the result.
     """
     cdef FusedVjp* fused = &node.op.vjp[i]
     cdef Edge edge = node_edges(node)[i]
@@ -370,7 +407,9 @@ cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_reference
     if last and owned_alone(g, g_references):
         out = g
     else:
-        out = tensor_empty(layout_fresh(g.layout, g.layout.dtype))
+        out = None if p.retain_graph else take_saved(node, g, waits)
+        if out is None:
+            out = tensor_empty(layout_fresh(g.layout, g.layout.dtype))
     data[n] = out.buffer.data
     layouts[n] = out.layout
     elementwise(fused.assign[g.layout.dtype], n + 1, data, layouts)
@@ -397,7 +436,7 @@ cdef int run_fused(Pass p, Node* node, Tensor g, Py_ssize_t g_references) except
             if waits[i] and (phase == 1 or accumulates_already(p, &edges[i])):
                 waits[i] = False
                 left -= 1
-                if not fused_input(p, node, i, g, g_references, left == 0):
+                if not fused_input(p, node, i, g, g_references, waits, left == 0):
                     run_argument(p, node, i, g)
     return 0
 

@@ -5,7 +5,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 from numpy cimport npy_intp
 
 import numpy as np
@@ -15,7 +15,7 @@ from . import _dtypes, _errors
 from ._kernels cimport MAX_OPERANDS, NOGIL_NUMEL, Loop, elementwise, fused_is_identity, fused_loop, fused_operands, numpy_loop
 from ._layout cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, N_DTYPES, Layout, dtype_itemsize, layout_contiguous, layout_fresh,
-    layout_release, layout_retain, layout_same_shape, layout_scalar, layout_shape_tuple, layout_strided,
+    layout_release, layout_retain, layout_same_shape, layout_scalar, layout_shape_tuple, layout_span, layout_strided,
 )
 from ._node cimport (
     MAX_INPUTS, OPERAND_G, OPERAND_RESULT, Edge, FusedVjp, Node, OpDef, Saved, node_class, node_edges, node_object,
@@ -44,8 +44,17 @@ cdef enum:
 cdef Py_ssize_t* itemsizes = dtype_itemsize()
 cdef bytes promote_table = bytes(_dtypes.PROMOTE)
 cdef object REQUIRED = object()
+cdef type ndarray_type = np.ndarray        # here, since a look-up in NumPy's module costs more than the test
+cdef type generic_type = np.generic
 cdef dict ALIASED_KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "axes": "dims"}   # NumPy's words for the same
-cdef object quiet = np.errstate(all="ignore")     # PyTorch gives inf and NaN without a warning, and so do we
+# PyTorch gives inf and NaN without a warning, and so do we. np.errstate costs as much as a small operator (700 ns); what
+# it does is set this context variable, which NumPy keeps to itself: so use it where it is, and errstate otherwise.
+try:
+    from numpy._core.umath import _extobj_contextvar, _make_extobj
+    error_state = _extobj_contextvar
+    quiet_state = _make_extobj(all="ignore")
+except (ImportError, TypeError):
+    error_state = quiet_state = None
 ADOPT_ABOVE = 1024     # bytes: smaller results are copied into the pool, which is cheaper than keeping an ndarray
 
 
@@ -331,9 +340,9 @@ cdef object operand(Operator op, str name, object value):
     """A tensor argument as Tensor; a number or None stays what it is."""
     if isinstance(value, Tensor) or value is None or is_number(value):
         return value
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ndarray_type):
         return tensor_from_array(value, False)
-    if isinstance(value, np.generic):
+    if isinstance(value, generic_type):
         return value.item()
     raise TypeError(f"{op.name}(): argument '{name}' must be Tensor, not {type(value).__name__}")
 
@@ -411,9 +420,19 @@ cdef int computing_dtype(Operator op, list flat, list values) except -2:
 
 cdef object as_array(Tensor t, int dtype):
     cdef object array = tensor_array(t, t)
-    if dtype >= 0 and t.layout.dtype != dtype:
-        return array.astype(dtype_descr(dtype))
-    return array
+    return array.astype(dtype_descr(dtype)) if dtype >= 0 and t.layout.dtype != dtype else array
+
+
+cdef object call_quietly(object function, tuple arguments):
+    """function(*arguments) without NumPy's floating point warnings."""
+    if quiet_state is None:
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+    token = error_state.set(quiet_state)
+    try:
+        return function(*arguments)
+    finally:
+        error_state.reset(token)
 
 
 cdef object call_forward(Operator op, list flat, list values, int dtype):
@@ -430,8 +449,7 @@ cdef object call_forward(Operator op, list flat, list values, int dtype):
         elif dtype >= 0 and value is not None:
             given[position] = np.asarray(value).astype(dtype_descr(dtype))
     try:
-        with np.errstate(all="ignore"):
-            return op.forward(*given)
+        return call_quietly(op.forward, tuple(given))
     except (ValueError, np.exceptions.AxisError) as error:
         if isinstance(error, IndexError):
             raise IndexError(f"{op.name}: {error}") from None
@@ -453,20 +471,43 @@ cdef Tensor wrap_view(Tensor source, object array):
     return tensor_new(source.buffer, layout)
 
 
-cdef bint shares_memory(object array, list flat):
-    for t in flat:
-        if t is not None and np.may_share_memory(array, tensor_array(<Tensor>t, <Tensor>t)):
-            return True
+cdef bint shares_memory(cnp.ndarray array, list flat):
+    """Whether the array's span of memory meets that of a tensor's buffer."""
+    cdef char* low = cnp.PyArray_BYTES(array)
+    cdef char* high = low + cnp.PyArray_ITEMSIZE(array)
+    cdef Py_ssize_t reach
+    cdef Tensor t
+    cdef int i
+    for i in range(cnp.PyArray_NDIM(array)):
+        if cnp.PyArray_DIM(array, i) == 0:
+            return False
+        reach = (cnp.PyArray_DIM(array, i) - 1) * cnp.PyArray_STRIDE(array, i)
+        if reach > 0:
+            high += reach
+        else:
+            low += reach
+    for value in flat:
+        if value is not None:
+            t = <Tensor>value
+            if t.buffer.data < high and low < t.buffer.data + span_of(t):
+                return True
     return False
+
+
+cdef Py_ssize_t span_of(Tensor t) noexcept:
+    """Bytes from the buffer's start to the end of what t sees (a borrowed buffer's nbytes do not count gaps)."""
+    cdef Py_ssize_t low = 0, high = 0
+    layout_span(t.layout, &low, &high)
+    return high if high > <Py_ssize_t>t.buffer.nbytes else <Py_ssize_t>t.buffer.nbytes
 
 
 cdef Tensor wrap_result(Operator op, object array, list flat):
     """A tensor over what the forward returned: taken over if it is the forward's own, else copied."""
     cdef cnp.ndarray a
-    if not isinstance(array, np.ndarray):
+    if not isinstance(array, ndarray_type):
         array = np.asarray(array)
     a = array
-    if op.c.is_view and flat[0] is not None and shares_memory(a, flat[:1]):
+    if op.c.is_view and flat[0] is not None and (cnp.PyArray_SIZE(a) == 0 or shares_memory(a, flat[:1])):
         return wrap_view(<Tensor>flat[0], a)
     if cnp.PyArray_NBYTES(a) <= ADOPT_ABOVE or not cnp.PyArray_ISWRITEABLE(a) or shares_memory(a, flat):
         return copied(a)
@@ -477,7 +518,10 @@ cdef Tensor wrap_result(Operator op, object array, list flat):
 
 cdef Tensor copied(cnp.ndarray a):
     cdef Tensor t = empty_tensor(dtype_code_of(a.dtype), cnp.PyArray_NDIM(a), <Py_ssize_t*>cnp.PyArray_DIMS(a))
-    np.copyto(tensor_array(t, t), a)
+    if cnp.PyArray_IS_C_CONTIGUOUS(a):
+        memcpy(t.buffer.data, cnp.PyArray_BYTES(a), cnp.PyArray_NBYTES(a))
+    else:
+        np.copyto(tensor_array(t, t), a)
     return t
 
 
@@ -593,6 +637,16 @@ cdef object compute(Operator op, list values, object unused):
     return op.result_class(*outputs) if op.result_class is not None else tuple(outputs)
 
 
+cdef int write_array(object target, object values) except -1:
+    """target[...] = values with a cast, without warnings about NaN to integer."""
+    if target.dtype == values.dtype:
+        target[...] = values
+    else:
+        with np.errstate(all="ignore"):
+            np.copyto(target, values, casting="unsafe")
+    return 0
+
+
 cdef object apply_inplace(Operator op, Tensor target, list values):
     cdef list flat = gather_inputs(op, values)
     cdef char needs[64]
@@ -606,8 +660,7 @@ cdef object apply_inplace(Operator op, Tensor target, list values):
     own = layout_shape_tuple(target.layout)
     if result.shape != own:
         raise RuntimeError(_errors.inplace_shape(op.name, own, result.shape))
-    with np.errstate(all="ignore"):
-        np.copyto(tensor_array(target, target), result, casting="unsafe")
+    write_array(tensor_array(target, target), result)
     return written(op, target, flat, values)
 
 
@@ -856,10 +909,6 @@ cdef object apply_binary(Operator op, object a, object b):
     if result is not None:
         return result
     return compute(op, [a, b], None)
-
-
-cdef type ndarray_type = np.ndarray
-cdef type generic_type = np.generic
 
 
 cdef bint is_operand(object value):

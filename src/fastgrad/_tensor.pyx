@@ -448,7 +448,7 @@ cdef class Tensor:
     @property
     def shape(self):
         """The sizes, as a :class:`fastgrad.Size` (a tuple)."""
-        return Size(layout_shape_tuple(self.layout))
+        return tuple.__new__(Size, layout_shape_tuple(self.layout))
 
     @property
     def ndim(self):

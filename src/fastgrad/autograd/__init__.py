@@ -1,6 +1,7 @@
 """Floor 5: ``fastgrad.autograd``: differentiating what was recorded."""
 from __future__ import annotations
 
+from . import graph
 from ._backward import Variable, backward, grad, is_strict, set_strict
 from .grad_mode import (
     enable_grad,
@@ -16,6 +17,7 @@ __all__ = [
     "backward",
     "enable_grad",
     "grad",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",
