@@ -139,6 +139,23 @@ def integer(function: str, argument: str, value: Any) -> int:
         raise TypeError(f"{function}(): argument '{argument}' must be int, not {_described(value)}") from None
 
 
+def arguments(
+    function: str, forms: tuple[tuple[str, ...], ...], positional: tuple[Any, ...], named: dict[str, Any]
+) -> dict[str, Any]:
+    """Match arguments with one of several forms, each a list of names; those given by name are taken from ``named``."""
+    by_name = {name: named.pop(name) for name in dict.fromkeys(chain.from_iterable(forms)) if name in named}
+    for form in forms:
+        given = dict(zip(form, positional))
+        if len(positional) + len(by_name) == len(form) and given.keys() | by_name.keys() == set(form):
+            return given | by_name
+    got = [type(x).__name__ for x in positional] + [f"{name}={type(x).__name__}" for name, x in by_name.items()]
+    expected = ", ".join(f"({', '.join(form)})" for form in forms)
+    raise TypeError(
+        f"{function}() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of: "
+        f"{expected}"
+    )
+
+
 def inferred_dtype(value: bool | int | float | complex) -> dtype:
     """Return the dtype of a tensor made of one Python number."""
     return _leaf_dtype(type(value))

@@ -126,12 +126,6 @@ class Fixed(TypedDict, total=False):
     pin_memory: bool
 
 
-class SizeAndFixed(Fixed, total=False):
-    """The same, and ``size``, which may come by name where ``*size`` collects positional arguments."""
-
-    size: Any
-
-
 def check_fixed(function: str, **given: Unpack[Fixed]) -> None:
     """Refuse every value of these arguments but the one that fastgrad implements, and every other argument."""
     for name, value in given.items():

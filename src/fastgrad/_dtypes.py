@@ -15,6 +15,12 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+__all__ = [
+    "can_cast", "cdouble", "cfloat", "complex128", "complex64", "double", "dtype", "finfo", "float16", "float32",
+    "float64", "get_default_dtype", "half", "iinfo", "int16", "int32", "int64", "int8", "long", "promote_types",
+    "result_type", "set_default_dtype", "short", "uint16", "uint32", "uint64", "uint8",
+]  # fmt: skip
+
 # What arguments called `dtype` take; `as_dtype` says how each is read.
 DtypeLike: TypeAlias = "dtype | np.dtype[Any] | type | str"
 _Dtype: TypeAlias = "dtype"  # the class, where its own attribute of that name hides it

@@ -26,7 +26,7 @@ from ._record cimport (
 )
 from ._storage cimport buffer_retain
 from ._tensor cimport (
-    FROM_CONSTANTS, FROM_INTEGERS, FROM_NO_GRAD, N_SLOTS, SLOT_ADD, SLOT_EQ, SLOT_NE, TENSOR_INFERENCE, SlotTable,
+    FROM_CONSTANTS, FROM_INTEGERS, FROM_NO_GRAD, N_SLOTS, SLOT_ADD, SLOT_EQ, SLOT_NE, SLOT_POW, TENSOR_INFERENCE, SlotTable,
     Tensor, can_require_grad, dtype_code_of, dtype_descr, dtype_object, renew_if_stale, tensor_array,
     tensor_empty, tensor_from_array, tensor_new, tensor_slots,
 )
@@ -43,6 +43,7 @@ cdef enum:
 
 cdef Py_ssize_t* itemsizes = dtype_itemsize()
 cdef bytes promote_table = bytes(_dtypes.PROMOTE)
+cdef bytes combine_table = bytes(_dtypes.COMBINE)
 cdef object REQUIRED = object()
 cdef type ndarray_type = np.ndarray        # here, since a look-up in NumPy's module costs more than the test
 cdef type generic_type = np.generic
@@ -76,17 +77,13 @@ cdef inline int promote(int a, int b) noexcept:
     return (<const unsigned char*>promote_table)[a * N_DTYPES + b]
 
 
-cdef int combine(int higher, int lower) except -1:
-    """A lower level (0-dim tensor, number) matters only if its category is higher."""
+cdef inline int combine(int higher, int lower) noexcept:
+    """A lower level (0-dim tensor, number) matters only if its category is higher; -1 stands for no operand."""
     if lower < 0:
         return higher
     if higher < 0:
         return lower
-    if category(lower) <= category(higher):
-        return higher
-    if category(higher) == 2:
-        return dtype_object(higher).to_complex().code
-    return promote(higher, lower)
+    return (<const unsigned char*>combine_table)[higher * N_DTYPES + lower]
 
 
 cdef int number_code(object number) except -1:
@@ -143,8 +140,10 @@ cdef class Operator:
         self.c.is_view = is_view
         self.formulas = [self.make_formula(i, vjp.get(n)) for i, n in enumerate(self.tensor_names)]
         self.setup_fused()
-        if isinstance(forward, np.ufunc):
-            self.setup_loops(forward)
+        # A Python forward may say whose loops it stands for, where it adds no more than checks of unusual dtypes.
+        ufunc = getattr(forward, "ufunc", forward)
+        if isinstance(ufunc, np.ufunc):
+            self.setup_loops(ufunc)
 
     cdef Formula make_formula(self, int argument, function):
         """Resolve the formula's parameter names; what they name is what will be saved."""
@@ -290,9 +289,11 @@ def find_operator(name):
 
 def register(Operator op, method_type):
     """Make an operator known by its name, and to the number protocol where it has a sign."""
-    global bound_method
+    global bound_method, pow_tensor
     bound_method = method_type
     registry[op.name] = op
+    if op.name == "_pow_tensor":
+        pow_tensor = op
     slot = SLOT_NAMES.get(op.name)
     if slot is not None:
         slot_ops[<int>slot] = <PyObject*>op
@@ -450,6 +451,9 @@ cdef object call_forward(Operator op, list flat, list values, int dtype):
             given[position] = np.asarray(value).astype(dtype_descr(dtype))
     try:
         return call_quietly(op.forward, tuple(given))
+    except np._core._exceptions._UFuncNoLoopError:
+        named = dtype_object(dtype) if dtype >= 0 else ", ".join([str(t.dtype) for t in flat if t is not None])
+        raise NotImplementedError(f'"{op.name}" not implemented for {named}') from None
     except (ValueError, np.exceptions.AxisError) as error:
         if isinstance(error, IndexError):
             raise IndexError(f"{op.name}: {error}") from None
@@ -880,6 +884,7 @@ cdef object fast_inplace(Operator op, Tensor target, Tensor other, object number
 
 # --- The number protocol ---------------------------------------------------------------------------------------------
 
+cdef Operator pow_tensor = None           # pow with a tensor exponent, whose node PyTorch names differently
 cdef OpDef* slot_defs[N_SLOTS]            # of those that are elementwise
 cdef PyObject* slot_ops[N_SLOTS]          # BORROWED Operators, which live for ever; NULL until declared
 SLOT_NAMES = {
@@ -926,6 +931,8 @@ cdef object slot_binary(int slot, object a, object b):
     if not is_operand(a) or not is_operand(b):
         return NotImplemented
     op = slot_operator(slot)
+    if slot == SLOT_POW and pow_tensor is not None and isinstance(b, Tensor):
+        op = pow_tensor
     if op.c.elementwise:
         return apply_binary(op, a, b)
     return compute(op, bind(op, (a, b), None), None)
@@ -937,6 +944,8 @@ cdef object slot_inplace(int slot, object target, object other):
     if not is_operand(other):
         return NotImplemented
     op = slot_operator(slot)
+    if slot == SLOT_POW and pow_tensor is not None and isinstance(other, Tensor):
+        op = pow_tensor
     if op.c.elementwise:
         if isinstance(other, Tensor):
             result = fast_inplace(op, <Tensor>target, <Tensor>other, None)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +25,7 @@ __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class _Options:
+class _Options(NamedTuple):
     precision: int = 4  # digits after the point
     threshold: float = 1000  # a tensor of more elements shows only its edges
     edgeitems: int = 3  # elements shown at either end of an axis
@@ -90,7 +88,7 @@ def set_printoptions(
         if value < 0:
             raise ValueError(f"set_printoptions(): {name} must not be negative, got {value}")
     base = _options if profile is None else _PROFILES[profile]
-    _options = replace(base, **changes, sci_mode=sci_mode)
+    _options = base._replace(**changes, sci_mode=sci_mode)
 
 
 def get_printoptions() -> dict[str, Any]:
@@ -102,7 +100,7 @@ def get_printoptions() -> dict[str, Any]:
     >>> fg.get_printoptions()["precision"]
     4
     """
-    return asdict(_options)
+    return _options._asdict()
 
 
 @contextlib.contextmanager

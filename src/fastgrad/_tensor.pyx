@@ -381,12 +381,15 @@ cdef Tensor tensor_copied(object array):
     return t
 
 
-def from_ndarray(array, copy=False, requires_grad=False):
-    """A tensor over an ndarray's memory, or (copy) with a copy of it; the dtype is the array's."""
+def from_ndarray(array, copy=False, requires_grad=False, adopt=False):
+    """A tensor over an ndarray's memory, or (copy) with a copy of it; the dtype is the array's.
+
+    adopt: the caller has just made the array and keeps no reference, so its memory counts as the tensor's own.
+    """
     cdef Tensor t
     if not isinstance(array, np.ndarray):
         raise TypeError(f"from_ndarray: expected numpy.ndarray, got {type(array).__name__}")
-    t = tensor_copied(array) if copy else tensor_from_array(array, False)
+    t = tensor_copied(array) if copy else tensor_from_array(array, adopt)
     if requires_grad:
         t.requires_grad = True
     return t

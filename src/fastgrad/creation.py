@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._data import Array, array_of, checked_tensor, dtype_or_default, filled, inferred_dtype, leaf, number, scalar_array
-from ._device import Fixed, SizeAndFixed, check_fixed
+from ._device import Fixed, check_fixed
 from ._dtypes import DtypeLike, as_dtype, dtype
 from ._size import sizes_of
 from ._tensor import Tensor, from_ndarray
+from .complexes import complex, polar
 from .ranges import arange, eye, linspace, logspace, tril_indices, triu_indices
 from .sharing import as_tensor, asarray, from_numpy, frombuffer
 
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack  # in typing from Python 3.11
 
 __all__ = [
-    "arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_numpy", "frombuffer", "full",
-    "full_like", "is_complex", "is_floating_point", "is_tensor", "linspace", "logspace", "numel", "ones", "ones_like",
-    "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros", "zeros_like",
+    "arange", "as_tensor", "asarray", "complex", "empty", "empty_like", "empty_strided", "eye", "from_numpy",
+    "frombuffer", "full", "full_like", "is_complex", "is_floating_point", "is_tensor", "linspace", "logspace", "numel",
+    "ones", "ones_like", "polar", "scalar_tensor", "tensor", "tril_indices", "triu_indices", "zeros", "zeros_like",
 ]  # fmt: skip
 
 
@@ -78,14 +79,20 @@ def tensor(data: Any, *, dtype: DtypeLike | None = None, requires_grad: bool = F
 
 
 def zeros(
-    *size: Any, dtype: DtypeLike | None = None, requires_grad: bool = False, **fixed: Unpack[SizeAndFixed]
+    *sizes: Any,
+    size: Sequence[Any] | None = None,
+    dtype: DtypeLike | None = None,
+    requires_grad: bool = False,
+    **fixed: Unpack[Fixed],
 ) -> Tensor:
     """Make a tensor of zeros.
 
     Parameters
     ----------
-    *size : int
-        The shape, as separate ints, one sequence, or ``size=``.
+    *sizes : int
+        The shape, as separate ints or one sequence.
+    size : sequence of int, optional
+        The shape, if it is given by name.
     dtype : dtype, optional
         The default dtype if not given.
     requires_grad : bool
@@ -112,11 +119,15 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    return _sized("zeros", size, 0, dtype_or_default(dtype), requires_grad, fixed)
+    return _sized("zeros", sizes, size, 0, dtype_or_default(dtype), requires_grad, fixed)
 
 
 def ones(
-    *size: Any, dtype: DtypeLike | None = None, requires_grad: bool = False, **fixed: Unpack[SizeAndFixed]
+    *sizes: Any,
+    size: Sequence[Any] | None = None,
+    dtype: DtypeLike | None = None,
+    requires_grad: bool = False,
+    **fixed: Unpack[Fixed],
 ) -> Tensor:
     """Make a tensor of ones; arguments and errors as for `zeros`.
 
@@ -126,11 +137,15 @@ def ones(
     >>> fg.ones((2,), dtype=fg.int64)
     tensor([1, 1])
     """
-    return _sized("ones", size, 1, dtype_or_default(dtype), requires_grad, fixed)
+    return _sized("ones", sizes, size, 1, dtype_or_default(dtype), requires_grad, fixed)
 
 
 def empty(
-    *size: Any, dtype: DtypeLike | None = None, requires_grad: bool = False, **fixed: Unpack[SizeAndFixed]
+    *sizes: Any,
+    size: Sequence[Any] | None = None,
+    dtype: DtypeLike | None = None,
+    requires_grad: bool = False,
+    **fixed: Unpack[Fixed],
 ) -> Tensor:
     """Make a tensor whose elements mean nothing yet; arguments and errors as for `zeros`.
 
@@ -140,15 +155,20 @@ def empty(
     >>> fg.empty(2, 0).shape
     fastgrad.Size([2, 0])
     """
-    return _sized("empty", size, 0, dtype_or_default(dtype), requires_grad, fixed)
+    return _sized("empty", sizes, size, 0, dtype_or_default(dtype), requires_grad, fixed)
 
 
 def _sized(
-    function: str, size: tuple[Any, ...], value: int, dtype: dtype, requires_grad: bool, fixed: SizeAndFixed
+    function: str,
+    sizes: tuple[Any, ...],
+    size: Sequence[Any] | None,
+    value: int,
+    dtype: dtype,
+    requires_grad: bool,
+    fixed: Fixed,
 ) -> Tensor:
-    named = fixed.pop("size", None)
     check_fixed(function, **fixed)
-    return filled(function, sizes_of(function, size, named), np.array(value, dtype.numpy), requires_grad)
+    return filled(function, sizes_of(function, sizes, size), np.array(value, dtype.numpy), requires_grad)
 
 
 def full(
@@ -305,16 +325,18 @@ def full_like(
     >>> fg.full_like(fg.zeros(2), 3)
     tensor([3., 3.])
     """
-    return _like("full_like", input, fill_value, dtype, requires_grad, fixed)
+    return _like("full_like", input, number("full_like", "fill_value", fill_value), dtype, requires_grad, fixed)
 
 
 def _like(
     function: str, input: Tensor, value: Any, dtype: DtypeLike | None, requires_grad: bool, fixed: Fixed
 ) -> Tensor:
     check_fixed(function, **fixed)
-    wanted = checked_tensor(function, "input", input).dtype if dtype is None else as_dtype(dtype)
-    fill = scalar_array(number(function, "fill_value", value), wanted)
-    return filled(function, tuple(checked_tensor(function, "input", input).shape), fill, requires_grad)
+    shape = checked_tensor(function, "input", input).shape
+    wanted = input.dtype if dtype is None else as_dtype(dtype)
+    # 0 and 1 are right in any dtype; what a user gives is checked.
+    fill = np.array(value, wanted.numpy) if value in (0, 1) else scalar_array(value, wanted)
+    return filled(function, shape, fill, requires_grad)
 
 
 def empty_strided(
@@ -398,10 +420,11 @@ def new_tensor(
 
 def new_zeros(
     self: Tensor,
-    *size: Any,
+    *sizes: Any,
+    size: Sequence[Any] | None = None,
     dtype: DtypeLike | None = None,
     requires_grad: bool = False,
-    **fixed: Unpack[SizeAndFixed],
+    **fixed: Unpack[Fixed],
 ) -> Tensor:
     """Make a tensor of zeros that has this one's dtype; arguments and errors as for `fastgrad.zeros`.
 
@@ -411,15 +434,16 @@ def new_zeros(
     >>> fg.tensor([1]).new_zeros(2)
     tensor([0, 0])
     """
-    return _sized("new_zeros", size, 0, self.dtype if dtype is None else as_dtype(dtype), requires_grad, fixed)
+    return _sized("new_zeros", sizes, size, 0, self.dtype if dtype is None else as_dtype(dtype), requires_grad, fixed)
 
 
 def new_ones(
     self: Tensor,
-    *size: Any,
+    *sizes: Any,
+    size: Sequence[Any] | None = None,
     dtype: DtypeLike | None = None,
     requires_grad: bool = False,
-    **fixed: Unpack[SizeAndFixed],
+    **fixed: Unpack[Fixed],
 ) -> Tensor:
     """Make a tensor of ones that has this one's dtype; arguments and errors as for `fastgrad.zeros`.
 
@@ -429,15 +453,16 @@ def new_ones(
     >>> fg.tensor([2]).new_ones(2)
     tensor([1, 1])
     """
-    return _sized("new_ones", size, 1, self.dtype if dtype is None else as_dtype(dtype), requires_grad, fixed)
+    return _sized("new_ones", sizes, size, 1, self.dtype if dtype is None else as_dtype(dtype), requires_grad, fixed)
 
 
 def new_empty(
     self: Tensor,
-    *size: Any,
+    *sizes: Any,
+    size: Sequence[Any] | None = None,
     dtype: DtypeLike | None = None,
     requires_grad: bool = False,
-    **fixed: Unpack[SizeAndFixed],
+    **fixed: Unpack[Fixed],
 ) -> Tensor:
     """Make a tensor of this one's dtype whose elements mean nothing yet; arguments as for `fastgrad.zeros`.
 
@@ -447,7 +472,7 @@ def new_empty(
     >>> fg.tensor([2]).new_empty(0)
     tensor([], dtype=fastgrad.int64)
     """
-    return _sized("new_empty", size, 0, self.dtype if dtype is None else as_dtype(dtype), requires_grad, fixed)
+    return _sized("new_empty", sizes, size, 0, self.dtype if dtype is None else as_dtype(dtype), requires_grad, fixed)
 
 
 def new_full(

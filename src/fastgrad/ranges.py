@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._data import MAX_BYTES, Array, cast_array, dtype_or_default, filled, integer, leaf, number, scalar_array
+from ._data import (
+    MAX_BYTES,
+    Array,
+    arguments,
+    cast_array,
+    dtype_or_default,
+    filled,
+    integer,
+    leaf,
+    number,
+    scalar_array,
+)
 from ._device import Fixed, check_fixed
 from ._dtypes import (
     CATEGORY_INTEGER,
@@ -30,32 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["arange", "eye", "linspace", "logspace", "tril_indices", "triu_indices"]
 
 
-class _Bounds(Fixed, total=False):
-    start: Any
-    end: Any
-    step: Any
-
-
-@overload
-def arange(
-    end: Any, /, *, dtype: DtypeLike | None = None, requires_grad: bool = False, **fixed: Unpack[_Bounds]
-) -> Tensor: ...
-@overload
-def arange(
-    start: Any,
-    end: Any,
-    step: Any = 1,
-    /,
-    *,
-    dtype: DtypeLike | None = None,
-    requires_grad: bool = False,
-    **fixed: Unpack[_Bounds],
-) -> Tensor: ...
-@overload
-def arange(*, dtype: DtypeLike | None = None, requires_grad: bool = False, **fixed: Unpack[_Bounds]) -> Tensor: ...
-def arange(
-    *bounds: Any, dtype: DtypeLike | None = None, requires_grad: bool = False, **fixed: Unpack[_Bounds]
-) -> Tensor:
+def arange(*bounds: Any, dtype: DtypeLike | None = None, requires_grad: bool = False, **named: Any) -> Tensor:
     """Make a 1-D tensor of evenly spaced values from ``start``, leaving out ``end``.
 
     Called as ``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``, also by these names.
@@ -68,8 +54,8 @@ def arange(
         Otherwise int64 if all are integers, else the default dtype.
     requires_grad : bool
         Whether backward passes compute a gradient for the tensor.
-    **fixed
-        Arguments with one possible value, see `fastgrad.creation`.
+    **named
+        ``start``, ``end``, ``step``, and arguments with one possible value, see `fastgrad.creation`.
 
     Returns
     -------
@@ -95,8 +81,9 @@ def arange(
     >>> fg.arange(2, 8, 3)
     tensor([2, 5])
     """
-    start, end, step = _read_bounds(bounds, fixed)
-    check_fixed("arange", **fixed)
+    given = arguments("arange", (("end",), ("start", "end"), ("start", "end", "step")), bounds, named)
+    check_fixed("arange", **named)
+    start, end, step = (_bound(name, given.get(name, default)) for name, default in _BOUNDS)
     if dtype is None:
         whole = all(isinstance(x, int) for x in (start, end, step))
         wanted = int64 if whole else get_default_dtype()
@@ -110,25 +97,14 @@ def arange(
         raise RuntimeError(f"arange: can't allocate memory: {start} to {end} by {step}") from None
 
 
-def _read_bounds(bounds: tuple[Any, ...], named: _Bounds) -> tuple[Any, Any, Any]:
-    names = ("end",) if len(bounds) == 1 and "end" not in named else ("start", "end", "step")
-    given = dict(zip(names, bounds, strict=False))
-    for name in ("start", "end", "step"):
-        if name in named:
-            if name in given:
-                raise TypeError(f"arange() got multiple values for argument '{name}'")
-            given[name] = named.pop(name)
-    if len(bounds) > 3 or "end" not in given or ("step" in given and "start" not in given):
-        raise TypeError(
-            f"arange() received an invalid combination of arguments: {len(bounds)} positional, "
-            f"{', '.join(given) or 'none'} known; expected (end), (start, end) or (start, end, step)"
-        )
-    given = {"start": 0, "step": 1} | given
-    for name, value in given.items():
-        given[name] = number("arange", name, value)
-        if isinstance(given[name], complex):
-            raise RuntimeError(f"arange: value cannot be converted to type double without overflow: {name}={value}")
-    return given["start"], given["end"], given["step"]
+_BOUNDS = (("start", 0), ("end", None), ("step", 1))
+
+
+def _bound(name: str, value: Any) -> bool | int | float:
+    bound = number("arange", name, value)
+    if isinstance(bound, complex):
+        raise RuntimeError(f"arange: value cannot be converted to type double without overflow: {name}={bound}")
+    return bound
 
 
 def _arange(start: Any, end: Any, step: Any, wanted: dtype) -> Array:
@@ -137,7 +113,7 @@ def _arange(start: Any, end: Any, step: Any, wanted: dtype) -> Array:
     if math.isnan(step) or step == 0:
         raise RuntimeError(f"arange: step must be nonzero, got {step}")
     if wanted.category == CATEGORY_INTEGER:
-        start, end, step = (int(scalar_array(x, int64)) for x in (start, end, step))
+        start, end, step = (int(x) if -(2**53) < x < 2**53 else int(scalar_array(x, int64)) for x in (start, end, step))
         if step == 0:
             raise RuntimeError("arange: step must be nonzero, and the dtype truncates it to 0")
     if (step > 0) != (end >= start) and end != start:
@@ -296,7 +272,8 @@ def _linspace(start: Any, end: Any, n: int, wanted: dtype) -> Array:
         index = np.arange(n)
         upward = first + step * index.astype(kind)
         downward = last - step * (n - 1 - index).astype(kind)
-    return np.where(index < n // 2, upward, downward)
+    values: Array = np.where(index < n // 2, upward, downward)
+    return values
 
 
 def eye(

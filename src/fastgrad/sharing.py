@@ -56,7 +56,7 @@ def as_tensor(data: Any, dtype: DtypeLike | None = None, **fixed: Unpack[Fixed])
     check_fixed("as_tensor", **fixed)
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Tensor):
-        return data if wanted in (None, data.dtype) else data.to(wanted)
+        return _converted(data, wanted, None)
     if isinstance(data, np.ndarray):
         return from_ndarray(cast_array(data, wanted), False)
     return leaf("as_tensor", array_of(data, wanted))
@@ -129,7 +129,8 @@ def _converted(t: Tensor, wanted: dtype | None, copy: bool | None) -> Tensor:
         return t.clone() if copy else t
     if copy is False:
         raise ValueError(f"can't alias tensor with dtype {t.dtype} into dtype {wanted}: pass copy=None or copy=True")
-    return t.to(wanted)
+    cast: Tensor = t.to(wanted)
+    return cast
 
 
 def _from_array(array: Array, wanted: dtype | None, copy: bool | None) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import _errors, _record
+from . import _errors, _record, creation, random
 from ._dtypes import as_dtype
 from ._printing import tensor_format, tensor_repr
 from ._tensor import Tensor, attach, from_ndarray
@@ -321,3 +321,7 @@ def _reduce(self: Tensor, protocol: int) -> Any:
         )
     grad = None if self.grad is None else self.grad.detach().numpy()
     return _rebuild, (self.detach().numpy(), self.requires_grad, grad)
+
+
+for _name, _function in {**creation.METHODS, **random.METHODS}.items():
+    attach(_name, _function)
