@@ -12,10 +12,9 @@ import math
 import reprlib
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ._dtypes import (
     CATEGORY_BOOL,
@@ -36,7 +35,12 @@ from ._dtypes import (
 )
 from ._tensor import Tensor, from_ndarray
 
-Array: TypeAlias = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array: TypeAlias = npt.NDArray[Any]
+else:
+    Array = np.ndarray      # numpy.typing costs 6 ms to import
 
 MAX_NDIM = 64  # NumPy's limit
 MAX_BYTES = 2**63 - 1  # of one tensor: sizes and strides are signed 64-bit integers

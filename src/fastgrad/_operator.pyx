@@ -142,8 +142,8 @@ cdef class Operator:
         self.setup_fused()
         # A Python forward may say whose loops it stands for, where it adds no more than checks of unusual dtypes.
         ufunc = getattr(forward, "ufunc", forward)
-        if isinstance(ufunc, np.ufunc):
-            self.setup_loops(ufunc)
+        if len(self.parameters) == self.c.n_inputs <= 2 and not is_sequence:
+            self.setup_loops(ufunc if isinstance(ufunc, np.ufunc) else None)
 
     cdef Formula make_formula(self, int argument, function):
         """Resolve the formula's parameter names; what they name is what will be saved."""
@@ -202,17 +202,19 @@ cdef class Operator:
     cdef void setup_loops(self, ufunc):
         """NumPy's loops, and over them our fused ones, for running on tensors without making ndarrays."""
         cdef int dtype
-        if ufunc.nout != 1 or ufunc.nin != self.c.n_inputs or ufunc.nin > 2 or ufunc.nin != len(self.parameters):
-            return
-        self.c.elementwise = 1
+        cdef Loop loop
+        if ufunc is not None and (ufunc.nout != 1 or ufunc.nin != self.c.n_inputs):
+            ufunc = None
         self.c.compares = self.dtype_rule == COMPARE
         for dtype in range(<int>N_DTYPES):
             if self.dtype_rule == FLOAT and dtype < FLOAT16:
                 continue
-            self.c.forward[dtype] = numpy_loop(ufunc, ufunc.nin, dtype, BOOL if self.c.compares else dtype)
-            fused = fused_loop(self.name, "forward", dtype, False)
-            if fused.function is not NULL:
-                self.c.forward[dtype] = fused
+            loop = fused_loop(self.name, "forward", dtype, False)
+            if loop.function is NULL and ufunc is not None:
+                loop = numpy_loop(ufunc, ufunc.nin, dtype, BOOL if self.c.compares else dtype)
+            self.c.forward[dtype] = loop
+            if loop.function is not NULL:
+                self.c.elementwise = 1
 
     def limit_loops(self, codes):
         """Keep the direct loops for these dtype codes only: the others mean something else here than in NumPy."""
@@ -271,6 +273,10 @@ cdef class Operator:
         if wanted >> SAVE_OUTPUT_BIT:
             found.append("result")
         return tuple(found)
+
+    @property
+    def __signature__(self):
+        return self.spec.signature()
 
     @property
     def differentiable_arguments(self):
@@ -579,7 +585,8 @@ cdef object finish(Operator op, list flat, list values, list outputs, Tensor wri
             results_p[i] = <PyObject*>outputs[i]
             if op.c.is_view and written is None and (<Tensor>outputs[i]).buffer is (<Tensor>flat[0]).buffer:
                 mark_view(<Tensor>outputs[i], <Tensor>flat[0], op.multi_view)
-        if thread_mode().grad_disabled or not wanted or not any_formula(op, flat, needs):
+        # An operator without a formula makes a constant; written in place, it cuts the history of what it wrote over.
+        if thread_mode().grad_disabled or not wanted or (written is None and not any_formula(op, flat, needs)):
             for i in range(n_outputs if written is None else 0):
                 mark_unrecorded(<Tensor>outputs[i], wanted)
             return None
@@ -718,7 +725,8 @@ cdef int record_elementwise(OpDef* op, PyObject* a, PyObject* b, PyObject* numbe
     needs[0] = a is not NULL and requires_grad(<Tensor>a)
     needs[1] = b is not NULL and requires_grad(<Tensor>b)
     if needs[0] or needs[1]:
-        if not thread_mode().grad_disabled and ((needs[0] and op.has_vjp[0]) or (needs[1] and op.has_vjp[1])):
+        if not thread_mode().grad_disabled and ((needs[0] and op.has_vjp[0]) or (needs[1] and op.has_vjp[1])
+                                                or is_written):
             outputs[0] = <PyObject*>out
             return record(op, op.n_inputs, inputs, needs, 1, outputs, NULL, number, is_written)
         if not is_written:

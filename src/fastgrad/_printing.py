@@ -10,10 +10,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ._dtypes import as_dtype, bool_, default_complex, get_default_dtype, int64
 
@@ -22,7 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array: TypeAlias = npt.NDArray[Any]
+else:
+    Array = np.ndarray      # numpy.typing costs 6 ms to import
 
 
 class _Options(NamedTuple):

@@ -5,8 +5,6 @@ is saved (by the names the formulas use), the NumPy functions that dispatch to i
 """
 from __future__ import annotations
 
-import ast
-import inspect
 import types
 from collections import namedtuple
 from collections.abc import Callable, Iterable
@@ -70,24 +68,28 @@ class Parameters:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        tree = ast.parse(f"def {text}: pass").body[0]
-        assert isinstance(tree, ast.FunctionDef)
-        self.name = tree.name
-        spec = tree.args
-        positional = [a.arg for a in spec.args]
-        keyword_only = [a.arg for a in spec.kwonlyargs]
-        self.names = (*positional, *([spec.vararg.arg] if spec.vararg else []), *keyword_only)
-        self.varargs = len(positional) if spec.vararg else -1
-        self.n_positional = len(positional) + (1 if spec.vararg else 0)
-        missing = [required()] * (len(positional) - len(spec.defaults))
-        defaults = missing + [ast.literal_eval(d) for d in spec.defaults]
-        if spec.vararg:
-            defaults.append(required())
-        defaults += [required() if d is None else ast.literal_eval(d) for d in spec.kw_defaults]
-        self.defaults = tuple(defaults)
+        self.name, _, arguments = text[:-1].partition("(")
+        # The signatures are literals of this package. A lambda takes them apart without the modules that parse source,
+        # whose import costs more than all declarations together.
+        probe = eval(f"lambda {arguments}: None", {})
+        code = probe.__code__
+        n, n_keyword = code.co_argcount, code.co_kwonlyargcount
+        positional, keyword_only = code.co_varnames[:n], code.co_varnames[n : n + n_keyword]
+        collected = code.co_varnames[n + n_keyword : code.co_nlocals]
+        given = probe.__defaults__ or ()
+        named = probe.__kwdefaults__ or {}
+        self.names = (*positional, *collected, *keyword_only)
+        self.varargs = n if collected else -1
+        self.n_positional = n + len(collected)
+        self.defaults = (
+            *[required()] * (n - len(given)), *given, *[required()] * len(collected),
+            *(named.get(k, required()) for k in keyword_only),
+        )
 
-    def signature(self) -> inspect.Signature:
+    def signature(self) -> Any:
         """The same as an `inspect.Signature`, for help() and completion."""
+        import inspect      # only when somebody asks: it is slow to import
+
         kinds = inspect.Parameter
         parameters = []
         for i, name in enumerate(self.names):
@@ -201,7 +203,7 @@ def operator(
     register(op, types.MethodType)
     op.__name__ = op.__qualname__ = parameters.name
     op.__module__ = "fastgrad"
-    op.__signature__ = parameters.signature()
+    op.spec = parameters
     op.__doc__ = doc or f"{parameters.text}: see ``torch.{parameters.name}``."
     declarations[op.name] = Declaration(
         op.name, op, vjp, domain, samples, jvp=jvp, fused=fused or {}, aliases=tuple(aliases), special=tuple(special),
