@@ -14,26 +14,23 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.stdint cimport int16_t, uint8_t, uint32_t
-from libc.string cimport memset
+from libc.stdint cimport uint8_t, uint32_t
 
 from . import _errors
 
 from ._kernels cimport MAX_OPERANDS, Loop, add_into, elementwise
 from ._layout cimport (
-    FLOAT32, FLOAT64, Layout, dtype_itemsize, layout_fresh, layout_release, layout_retain, layout_same_shape,
-    layout_scalar, layout_shape_tuple,
+    FLOAT32, FLOAT64, Layout, dtype_itemsize, layout_fresh, layout_overlaps_itself, layout_release, layout_retain,
+    layout_same_shape, layout_scalar, layout_shape_tuple,
 )
 from ._node cimport (
-    NODE_ACCUMULATES, NODE_PACKED, NODE_RAN, OPERAND_G, OPERAND_RESULT, SAVED_FREED, Edge, FusedVjp, Node, OpDef, OutputSlot, Saved,
-    node_edges, node_free_saved, node_object, node_outputs, node_release, node_retain, node_saved, object_node,
+    NODE_ACCUMULATES, NODE_PACKED, NODE_RAN, OPERAND_G, OPERAND_RESULT, SAVED_FREED, Edge, FusedVjp, Node, OutputSlot,
+    Saved, node_edges, node_free_saved, node_object, node_outputs, node_release, node_saved, object_node,
 )
 from ._operator cimport Operator, has_formula, run_formula
-from ._record cimport Attachments, FgThreadMode, attachments_of, requires_grad, saved_tensor, thread_mode
-from ._storage cimport ADOPTED, POOL_LARGE, POOL_SMALL, Buffer, buffer_saved_last
-from ._tensor cimport (
-    TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, tensor_detached, tensor_edge, tensor_empty, tensor_new, tensor_set_gradient,
-)
+from ._record cimport Attachments, FgThreadMode, saved_tensor, thread_mode
+from ._storage cimport ADOPTED, POOL_LARGE, POOL_SMALL, Buffer, buffer_release, buffer_retain, buffer_saved_last
+from ._tensor cimport Tensor, dtype_object, tensor_detached, tensor_edge, tensor_empty, tensor_new, tensor_set_gradient
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject*)
@@ -245,7 +242,7 @@ cdef int accumulate(Pass p, OutputSlot* slot, Tensor cotangent) except -1:
     cdef Tensor total = <Tensor>slot.cotangent
     # 2: the slot's reference and the variable's.
     if not p.create_graph and owned_alone(total, 2) and total.layout.dtype == cotangent.layout.dtype:
-        add_into(total.buffer.data, total.layout, cotangent.buffer.data, cotangent.layout)
+        add_into(total.buffer.data, total.layout, cotangent.buffer.data, cotangent.layout, False)
         return 0
     total = add_function(total, cotangent)
     Py_DECREF(<object>slot.cotangent)
@@ -270,7 +267,7 @@ cdef int deliver_aside(Pass p, Node* target, uint32_t output_nr, Tensor cotangen
 
 
 cdef Tensor fit(Node* node, int i, Tensor cotangent, Layout* expected):
-    """Give a formula's result the dtype and shape of the input it belongs to. The only place that undoes broadcasting."""
+    """Give a formula's result the dtype and shape of its input. The only place that undoes broadcasting."""
     if not layout_same_shape(cotangent.layout, expected):
         if not reducible(cotangent.layout, expected):
             raise RuntimeError(_errors.formula_shape(type(<object>node_object(node)).__name__, i,
@@ -307,10 +304,15 @@ cdef bint fused_applies(Node* node, Tensor g) noexcept:
     return True
 
 
-cdef int find_operand(Node* node, int operand, Tensor g, char* place, char** data, Layout** layout) except -1:
-    """Where a fused formula's operand lies; 0 if it cannot be had here (the general path then explains or copes)."""
+cdef int find_operand(Node* node, int operand, Tensor g, char* place, char** data, Layout** layout,
+                      Buffer** buffer) except -1:
+    """Where a fused formula's operand lies; 0 if it cannot be had here (the general path then explains or copes).
+
+    buffer: the saved buffer it is in, BORROWED from the node, or NULL.
+    """
     cdef Saved* saved = node_saved(node)
     cdef int k, source
+    buffer[0] = NULL
     if operand == OPERAND_G:
         data[0] = g.buffer.data
         layout[0] = g.layout
@@ -320,6 +322,7 @@ cdef int find_operand(Node* node, int operand, Tensor g, char* place, char** dat
         if saved[k].source == source:
             if saved[k].buffer is NULL or saved[k].buffer.version != saved[k].version:
                 saved_tensor(node, k, False)       # raises the precise error
+            buffer[0] = saved[k].buffer
             data[0] = saved[k].buffer.data
             layout[0] = saved[k].layout
             return 1
@@ -376,6 +379,19 @@ cdef Tensor take_saved(Node* node, Tensor g, const bint* waits):
     return None
 
 
+cdef void run_held(Loop loop, int n, char** data, Layout** layouts, Buffer** buffers) noexcept:
+    """`elementwise` over n operands and the output, with the operands' buffers held: a large loop lets other threads
+    run, and one of them may free what this node saved."""
+    cdef int k
+    for k in range(n):
+        if buffers[k] is not NULL:
+            buffer_retain(buffers[k])
+    elementwise(loop, n + 1, data, layouts)
+    for k in range(n):
+        if buffers[k] is not NULL:
+            buffer_release(buffers[k])
+
+
 cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_references, const bint* waits,
                      bint last) except -1:
     """The cotangent of input i by its fused loop, delivered; 0 if the general path must do it.
@@ -387,6 +403,7 @@ cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_reference
     cdef OutputSlot* slot = &node_outputs(edge.node)[edge.output_nr]
     cdef char* data[MAX_OPERANDS]
     cdef Layout* layouts[MAX_OPERANDS]
+    cdef Buffer* buffers[MAX_OPERANDS]
     cdef char places[4][16]
     cdef int k, n = fused.n_operands
     cdef bint same = layout_same_shape(slot.layout, g.layout) and slot.layout.dtype == g.layout.dtype
@@ -395,14 +412,14 @@ cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_reference
         deliver(p, edge.node, edge.output_nr, g)
         return 1
     for k in range(n):
-        if not find_operand(node, fused.operands[k], g, places[k], &data[k], &layouts[k]):
+        if not find_operand(node, fused.operands[k], g, places[k], &data[k], &layouts[k], &buffers[k]):
             return 0
     if same and edge.node.pass_id == p.id and slot.cotangent is not NULL:
         out = <Tensor>slot.cotangent
         if owned_alone(out, 2) and out is not g:
             data[n] = out.buffer.data
             layouts[n] = out.layout
-            elementwise(fused.add[g.layout.dtype], n + 1, data, layouts)
+            run_held(fused.add[g.layout.dtype], n, data, layouts, buffers)
             return 1
     if last and owned_alone(g, g_references):
         out = g
@@ -412,7 +429,7 @@ cdef int fused_input(Pass p, Node* node, int i, Tensor g, Py_ssize_t g_reference
             out = tensor_empty(layout_fresh(g.layout, g.layout.dtype))
     data[n] = out.buffer.data
     layouts[n] = out.layout
-    elementwise(fused.assign[g.layout.dtype], n + 1, data, layouts)
+    run_held(fused.assign[g.layout.dtype], n, data, layouts, buffers)
     if not same:
         out = fit(node, i, out, slot.layout)
     deliver(p, edge.node, edge.output_nr, out)
@@ -426,7 +443,7 @@ cdef bint accumulates_already(Pass p, Edge* edge) noexcept:
 cdef int run_fused(Pass p, Node* node, Tensor g, Py_ssize_t g_references) except -1:
     """All inputs by fused loops, those that add into an existing cotangent first: the last may then take g's memory."""
     cdef Edge* edges = node_edges(node)
-    cdef int i, left = 0, early = 0, phase
+    cdef int i, left = 0, phase
     cdef bint waits[3]
     for i in range(<int>node.n_inputs):
         waits[i] = edges[i].node is not NULL and node.op.vjp[i].n_operands > 0 and is_needed(p, edges[i].node)
@@ -643,19 +660,27 @@ cdef int run_leaf(Pass p, Node* node) except -1:
 
 cdef int accumulate_grad(Pass p, Tensor leaf, Tensor g, Py_ssize_t references) except -1:
     """leaf.grad += g. A first gradient is taken over without a copy when nobody else can see it."""
-    cdef Tensor total
-    if leaf.gradient is NULL:
-        if p.create_graph or not owned_alone(g, references):
-            g = clone_function(g)
-        tensor_set_gradient(leaf, g)
-        return 0
-    total = <Tensor>leaf.gradient
-    if p.create_graph or total.layout.dtype != g.layout.dtype or total.buffer.readonly:
-        tensor_set_gradient(leaf, add_function(total, g))
-        return 0
-    add_into(total.buffer.data, total.layout, g.buffer.data, g.layout)
-    total.buffer.version += 1
-    return 0
+    cdef Tensor total, result
+    # Adding operators may let another thread run, which may give the leaf another .grad meanwhile: then again.
+    while True:
+        if leaf.gradient is NULL:
+            if p.create_graph or not owned_alone(g, references):
+                g = clone_function(g)
+                references = 0
+            if leaf.gradient is NULL:
+                tensor_set_gradient(leaf, g)
+                return 0
+        total = <Tensor>leaf.gradient
+        if not (p.create_graph or total.layout.dtype != g.layout.dtype or total.buffer.readonly
+                or layout_overlaps_itself(total.layout)
+                or (g.buffer is total.buffer and g.layout is not total.layout)):
+            add_into(total.buffer.data, total.layout, g.buffer.data, g.layout, True)
+            total.buffer.version += 1
+            return 0
+        result = add_function(total, g)
+        if leaf.gradient is <PyObject*>total:
+            tensor_set_gradient(leaf, result)
+            return 0
 
 
 # --- The pass --------------------------------------------------------------------------------------------------------
@@ -737,7 +762,7 @@ cdef int run_pass(Pass p) except -1:
             break
         try:
             run_node(p, node)
-        except:
+        except BaseException:
             drop_cotangents(p, node)
             raise
         countdown -= 1
@@ -749,7 +774,7 @@ cdef int run_pass(Pass p) except -1:
         p.leaves = node.link
         try:
             run_leaf(p, node)
-        except:
+        except BaseException:
             drop_cotangents(p, node)
             raise
     if p.overflow:
@@ -758,7 +783,8 @@ cdef int run_pass(Pass p) except -1:
     return 0
 
 
-def run_backward(list roots, list gradients, bint retain_graph, bint create_graph, inputs, bint accumulates):
+def run_backward(list roots not None, list gradients not None, bint retain_graph, bint create_graph, inputs,
+                 bint accumulates):
     """One backward pass.
 
     Parameters
@@ -792,8 +818,10 @@ def run_backward(list roots, list gradients, bint retain_graph, bint create_grap
     p.create_graph = create_graph
     p.accumulates = accumulates
     p.kept = []
-    for root in roots:
-        node = tensor_edge(<Tensor>root)
+    for t in roots:
+        if t is None:
+            raise TypeError("run_backward: a root is None")
+        node = tensor_edge(t)
         p.kept.append(<object>node_object(node))
         node_release(node)
     if inputs is not None:
@@ -812,7 +840,7 @@ def run_backward(list roots, list gradients, bint retain_graph, bint create_grap
                 deliver(p, node, t.output_nr if t.node is not NULL else 0, g)
         g = None
         run_pass(p)
-    except:
+    except BaseException:
         abandon(p)
         raise
     finally:

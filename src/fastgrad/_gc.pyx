@@ -6,7 +6,8 @@ over its life. But a cycle such as hook -> closure -> tensor -> node -> hook mus
 object in it hides all of it. So: they have the collector's header and traverse functions, and a callback tracks every
 live one just before a full collection and untracks the survivors after it. That walk costs about 100 ns an object, so
 it happens only while something Python-level hangs on a graph that could close a cycle: an attachment (hooks,
-retain_grad, packed tensors) or a `.grad` with a history of its own. Without those, nodes and tensors lead only to each
+retain_grad, packed tensors), an attribute that the user gave a tensor, or a `.grad` with a history or a `.grad` of its
+own. Without those, nodes and tensors lead only to each
 other and downwards, and reference counts are enough.
 """
 import gc
@@ -15,7 +16,9 @@ from cpython.object cimport PyObject
 
 from ._node cimport GC_HEAD, each_live_node
 from ._record cimport attachment_count
-from ._tensor cimport each_live_tensor, gradients_with_history, reset_gradients_with_history, tensor_gradient_has_history
+from ._tensor cimport (
+    each_live_tensor, cycle_suspects, reset_cycle_suspects, suspect_cycle,
+)
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(PyObject*)
@@ -39,12 +42,8 @@ cdef void untrack(PyObject* obj) noexcept:
         PyObject_GC_UnTrack(obj)
 
 
-cdef void count_history(PyObject* obj) noexcept:
-    tensor_gradient_has_history(obj)
-
-
 cdef bint cycles_possible() noexcept:
-    return attachment_count() > 0 or gradients_with_history() > 0
+    return attachment_count() > 0 or cycle_suspects() > 0
 
 
 def callback(phase, info):
@@ -62,8 +61,13 @@ def callback(phase, info):
         each_live_node(untrack)
         each_live_tensor(untrack)
         # The count only grows while nobody looks; now it is exact again.
-        reset_gradients_with_history()
-        each_live_tensor(count_history)
+        reset_cycle_suspects()
+        each_live_tensor(suspect_cycle)
 
 
 gc.callbacks.append(callback)
+
+
+def suspects():
+    """How many tensors may close a cycle, at most: for tests."""
+    return cycle_suspects()

@@ -33,5 +33,6 @@ cdef bint fused_is_identity(object op, object role)
 # data[i] is the buffer's start; the layouts carry the offsets.
 cdef void elementwise(Loop loop, int n_operands, char** data, Layout** layouts) noexcept
 # dst[...] += src[...] for equal shapes and dtypes, any strides; dst must not overlap itself.
-cdef void add_into(char* dst, Layout* dst_layout, char* src, Layout* src_layout) noexcept
+# holding_gil: for memory that other threads may add into as well.
+cdef void add_into(char* dst, Layout* dst_layout, char* src, Layout* src_layout, bint holding_gil) noexcept
 cdef void copy_into(char* dst, Layout* dst_layout, char* src, Layout* src_layout) noexcept

@@ -1,6 +1,6 @@
 """Floor 1: finding and running elementwise loops. The contract is in `_kernels.pxd`."""
 cimport numpy as cnp
-from libc.string cimport memcpy, strcmp
+from libc.string cimport memcpy
 from numpy cimport npy_intp
 
 import numpy as np
@@ -198,7 +198,7 @@ cdef void elementwise_strided(Loop loop, int n_operands, char** data, Layout** l
             return
 
 
-cdef void add_into(char* dst, Layout* dst_layout, char* src, Layout* src_layout) noexcept:
+cdef void add_into(char* dst, Layout* dst_layout, char* src, Layout* src_layout, bint holding_gil) noexcept:
     cdef char* data[3]
     cdef Layout* layouts[3]
     cdef Loop loop = add_loops[dst_layout.dtype]
@@ -208,7 +208,10 @@ cdef void add_into(char* dst, Layout* dst_layout, char* src, Layout* src_layout)
     layouts[0] = dst_layout
     layouts[1] = src_layout
     layouts[2] = dst_layout
-    elementwise(loop, 3, data, layouts)
+    if not holding_gil:
+        elementwise(loop, 3, data, layouts)
+    elif dst_layout.numel:
+        elementwise_strided(loop, 3, data, layouts)
 
 
 cdef void copy_into(char* dst, Layout* dst_layout, char* src, Layout* src_layout) noexcept:

@@ -3,7 +3,6 @@ from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.long cimport PyLong_FromSsize_t
-from libc.string cimport memcpy
 
 from ._storage cimport Slab, slab_acquire, slab_free, slab_init
 

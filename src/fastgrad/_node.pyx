@@ -1,11 +1,10 @@
 """Floor 2: making and destroying nodes. The contract is in `_node.pxd`."""
-cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
-from cpython.object cimport PyObject, PyTypeObject, destructor, freefunc, inquiry, traverseproc, visitproc
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.object cimport PyObject, PyTypeObject, destructor, inquiry, traverseproc, visitproc
+from cpython.ref cimport Py_DECREF, Py_XDECREF
 from libc.string cimport memset
 
-from ._layout cimport Layout, layout_release
+from ._layout cimport layout_release
 from ._storage cimport Slab, buffer_release_saved, slab_acquire, slab_free, slab_init
 
 cdef extern from "Python.h":
@@ -14,12 +13,15 @@ cdef extern from "Python.h":
         destructor tp_dealloc
         traverseproc tp_traverse
         inquiry tp_clear
+        PyObject* (*tp_new)(PyTypeObject*, PyObject*, PyObject*)
     void PyObject_GC_UnTrack(void*)
     void PyType_Modified(PyTypeObject*)
     void Py_SET_REFCNT(PyObject*, Py_ssize_t)
     Py_ssize_t Py_REFCNT(PyObject*)
     void Py_SET_TYPE(PyObject*, PyTypeObject*)
     unsigned long Py_TPFLAGS_HAVE_GC
+    unsigned long Py_TPFLAGS_BASETYPE
+    void PyErr_SetString(object, const char*)
 
 cdef Slab node_slab
 cdef uint64_t sequence_counter = 0
@@ -51,9 +53,9 @@ cdef Node* node_new(OpDef* op, int n_inputs, int n_saved, int n_outputs) noexcep
             slab_free(&node_slab, slot)
             return NULL
     node.op = op
-    node.n_inputs = <uint16_t>n_inputs
+    node.n_inputs = <uint32_t>n_inputs
     node.n_saved = <uint16_t>n_saved
-    node.n_outputs = <uint16_t>n_outputs
+    node.n_outputs = <uint32_t>n_outputs
     # The class is set without taking a reference to it: it lives for ever, and node_dealloc gives none back.
     Py_SET_TYPE(obj, op.node_type)
     Py_SET_REFCNT(obj, 1)
@@ -233,9 +235,16 @@ cdef int node_clear(PyObject* obj) noexcept:
     return 0
 
 
+cdef PyObject* refuse_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) noexcept:
+    """tp_new of all nodes. Their memory comes from the slab, and destruction gives it back there."""
+    PyErr_SetString(TypeError, "Node: nodes are made by recording operators, not by calling the class")
+    return NULL
+
+
 cdef void adopt_class(PyTypeObject* cls) noexcept:
     """Our allocation, destruction and traversal for a class of nodes."""
     cdef PyTypeRaw* raw = <PyTypeRaw*>cls
+    raw.tp_new = refuse_new
     raw.tp_flags |= Py_TPFLAGS_HAVE_GC
     raw.tp_dealloc = <destructor>node_dealloc
     raw.tp_traverse = <traverseproc>node_traverse
@@ -248,6 +257,7 @@ cdef type node_class(str name):
     if cls is None:
         cls = type(name, (NodeObject,), {"__slots__": (), "__module__": "fastgrad"})
         adopt_class(<PyTypeObject*>cls)
+        (<PyTypeRaw*>cls).tp_flags &= ~Py_TPFLAGS_BASETYPE
         node_classes[name] = cls
     return cls
 
@@ -269,9 +279,6 @@ cdef class NodeObject:
     Nodes are made by operators only. ``next_functions`` leads to the nodes of
     the inputs, ``name()`` says which operator it was.
     """
-
-    def __init__(self):
-        raise TypeError("Node: nodes are made by recording operators, not by calling the class")
 
     def name(self):
         """The node's name, as PyTorch spells it.

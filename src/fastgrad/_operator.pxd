@@ -7,6 +7,7 @@ it to run one derivative formula.
 """
 from ._node cimport Node, OpDef
 from ._tensor cimport Tensor
+from ._views cimport ViewFunction
 
 cdef enum DTypeRule:
     PROMOTE = 0     # tensor arguments are cast to their common dtype
@@ -31,6 +32,7 @@ cdef class Operator:
     cdef object forward
     cdef list formulas                     # by tensor argument: Formula or None
     cdef int dtype_rule
+    cdef ViewFunction view                 # computes a view's layout without NumPy, or NULL
     cdef bytes differentiable              # by output; None: all
     cdef bint keeps_plain                  # some formula names a plain argument
     cdef bint multi_view                   # returns several views

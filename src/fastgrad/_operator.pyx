@@ -30,6 +30,7 @@ from ._tensor cimport (
     Tensor, can_require_grad, dtype_code_of, dtype_descr, dtype_object, renew_if_stale, tensor_array,
     tensor_empty, tensor_from_array, tensor_new, tensor_slots,
 )
+from ._views cimport select_layout, view_function
 
 cnp.import_array()
 
@@ -130,6 +131,7 @@ cdef class Operator:
         self.differentiable = None if differentiable is None else bytes(differentiable)
         self.multi_view = False
         self.result_class = None
+        self.view = view_function(name) if is_view else NULL
         self.c.operator = <PyObject*>self
         Py_INCREF(self)          # for ever: nodes point here without owning
         cls = node_class(node_name)      # kept for ever by `_node`
@@ -293,13 +295,15 @@ def find_operator(name):
     return registry[name]
 
 
-def register(Operator op, method_type):
+def register(Operator op not None, method_type):
     """Make an operator known by its name, and to the number protocol where it has a sign."""
-    global bound_method, pow_tensor
+    global bound_method, pow_tensor, select_operator
     bound_method = method_type
     registry[op.name] = op
     if op.name == "_pow_tensor":
         pow_tensor = op
+    elif op.name == "_select":
+        select_operator = op
     slot = SLOT_NAMES.get(op.name)
     if slot is not None:
         slot_ops[<int>slot] = <PyObject*>op
@@ -634,7 +638,13 @@ cdef inline void mark_unrecorded(Tensor t, bint wanted) noexcept:
 
 cdef object compute(Operator op, list values, object unused):
     """The general forward: any operator, any arguments."""
-    cdef list flat = gather_inputs(op, values)
+    cdef Layout* layout
+    cdef list flat
+    if op.view is not NULL and isinstance(values[0], Tensor):
+        layout = op.view((<Tensor>values[0]).layout, values)
+        if layout is not NULL:
+            return view_of(op, <Tensor>values[0], values, layout)
+    flat = gather_inputs(op, values)
     cdef int dtype = computing_dtype(op, flat, values)
     cdef list outputs
     result = call_forward(op, flat, values, dtype)
@@ -656,6 +666,15 @@ cdef int write_array(object target, object values) except -1:
         with np.errstate(all="ignore"):
             np.copyto(target, values, casting="unsafe")
     return 0
+
+
+cdef Tensor view_of(Operator op, Tensor source, list values, Layout* layout):
+    """source's memory under a layout, which is STOLEN, recorded."""
+    cdef Tensor out
+    buffer_retain(source.buffer)
+    out = tensor_new(source.buffer, layout)
+    finish(op, [source], values, [out], None)
+    return out
 
 
 cdef object apply_inplace(Operator op, Tensor target, list values):
@@ -972,6 +991,7 @@ cdef object slot_unary(int slot, object t):
     return compute(op, [t], None) if result is None else result
 
 
+cdef Operator select_operator = None      # what t[i] is recorded as
 cdef object getitem_function = None
 cdef object setitem_function = None
 
@@ -984,6 +1004,11 @@ def set_index_functions(getitem, setitem):
 
 
 cdef object slot_getitem(Tensor t, object index):
+    cdef Layout* layout
+    if type(index) is int and -(1 << 62) < index < (1 << 62) and select_operator is not None:
+        layout = select_layout(t.layout, index)
+        if layout is not NULL:
+            return view_of(select_operator, t, [t, (index, Ellipsis)], layout)
     return getitem_function(t, index)
 
 
@@ -1006,7 +1031,7 @@ setup()
 
 # --- Writing in place for operators that are not elementwise ---------------------------------------------------------
 
-def write_through(Operator op, Tensor target, values, array):
+def write_through(Operator op not None, Tensor target not None, values, array):
     """Write `array` into target as the result of op(*values), recorded as an in-place application.
 
     For operators whose declared forward cannot write, such as setting items.
@@ -1019,7 +1044,7 @@ def write_through(Operator op, Tensor target, values, array):
     return written(op, target, flat, given)
 
 
-def replace_history(Operator op, Tensor target, values):
+def replace_history(Operator op not None, Tensor target not None, values):
     """Record target as the result of op(*values) without computing: its memory already holds the result."""
     cdef list given = list(values)
     cdef list flat = gather_inputs(op, given)

@@ -7,15 +7,15 @@ import weakref
 from . import _errors
 from ._node import set_saved_attribute
 
-from ._layout cimport Layout, layout_overlaps_itself, layout_release, layout_retain
+from ._layout cimport layout_overlaps_itself, layout_retain
 from ._node cimport (
-    INLINE_SLOTS, NODE_ACCUMULATES, NODE_PACKED, SAVED_FREED, SAVED_PACKED, Edge, Node, NodeObject, OpDef, OutputSlot, Saved,
-    next_sequence_nr, node_edges, node_new, node_object, node_outputs, node_release, node_retain, node_saved, object_node,
+    NODE_ACCUMULATES, NODE_PACKED, SAVED_PACKED, Edge, Node, NodeObject, OpDef, OutputSlot, Saved, next_sequence_nr,
+    node_edges, node_new, node_object, node_outputs, node_release, node_retain, node_saved, object_node,
 )
 from ._storage cimport Buffer, buffer_release_saved, buffer_retain, buffer_retain_saved
 from ._tensor cimport (
-    FROM_DETACH, TENSOR_INFERENCE, TENSOR_MULTI_VIEW, TENSOR_NO_GRAD_VIEW, TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, renew_if_stale,
-    tensor_check, tensor_detached, tensor_edge_try, tensor_new, tensor_slots,
+    FROM_DETACH, TENSOR_INFERENCE, TENSOR_MULTI_VIEW, TENSOR_NO_GRAD_VIEW, TENSOR_RETAINS_GRAD, Tensor,
+    can_require_grad, dtype_object, renew_if_stale, tensor_detached, tensor_edge_try, tensor_new, tensor_slots,
 )
 from ._layout cimport layout_shape_tuple
 
@@ -106,7 +106,7 @@ cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, i
         if fg_mode().pack_hooks is not NULL:
             try:
                 pack_saved(node)
-            except:
+            except BaseException:
                 node_release(node)
                 raise
     if args is not NULL:
@@ -454,7 +454,7 @@ cdef Attachments attachments_for(Tensor t):
     return <Attachments>t.attachments
 
 
-def tensor_hooks(Tensor t):
+def tensor_hooks(Tensor t not None):
     """The dict of t's hooks, by handle number."""
     cdef Attachments attachments = attachments_for(t)
     if attachments.tensor_hooks is None:
@@ -462,7 +462,7 @@ def tensor_hooks(Tensor t):
     return attachments.tensor_hooks.setdefault(t.output_nr if t.node is not NULL else 0, {})
 
 
-def retain_grad(Tensor t):
+def retain_grad(Tensor t not None):
     """From now on a backward pass that goes through t's node sets t.grad."""
     cdef Attachments attachments
     renew_if_stale(t)
@@ -475,7 +475,7 @@ def retain_grad(Tensor t):
     t.flags |= TENSOR_RETAINS_GRAD
 
 
-def drop_history(Tensor t):
+def drop_history(Tensor t not None):
     """Make t a leaf that does not require grad."""
     cdef PyObject* node = t.node
     if node is not NULL:
@@ -488,7 +488,7 @@ def drop_history(Tensor t):
     t.origin = FROM_DETACH
 
 
-def saved_attribute(NodeObject obj, str name):
+def saved_attribute(NodeObject obj not None, str name not None):
     """``_saved_<argument>``: a saved tensor (``_saved_self`` is the first argument, ``_saved_result`` the output), or a
     plain argument that the formulas name."""
     cdef Node* node = &obj.c

@@ -106,9 +106,10 @@ cdef inline bint tensor_check(PyObject* obj) noexcept:
 
 # For `_gc`: every live tensor of exactly this type to `visit`.
 cdef void each_live_tensor(void (*visit)(PyObject*) noexcept) noexcept
-# How many tensors were given a .grad that has a history, at most; what `_gc` needs to keep that exact.
-cdef size_t gradients_with_history() noexcept
-cdef void reset_gradients_with_history() noexcept
-cdef void tensor_gradient_has_history(PyObject* t) noexcept
+# How many tensors may close a cycle, at most: they have attributes of the user's, or a .grad that has a history or a
+# .grad of its own. `suspect_cycle` counts one if it does.
+cdef size_t cycle_suspects() noexcept
+cdef void reset_cycle_suspects() noexcept
+cdef void suspect_cycle(PyObject* t) noexcept
 # t.grad = gradient (a reference is taken), whatever it was.
 cdef void tensor_set_gradient(Tensor t, object gradient) noexcept

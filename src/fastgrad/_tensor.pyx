@@ -1,12 +1,8 @@
 # cython: c_api_binop_methods=True
 """Floor 2: the Tensor type. The contract is in `_tensor.pxd`; methods written in Python are attached from above."""
-cimport cython
 cimport numpy as cnp
-from cpython.object cimport (
-    Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyObject_GenericGetAttr, PyTypeObject, destructor, freefunc,
-    inquiry, traverseproc, visitproc,
-)
-from cpython.ref cimport Py_CLEAR, Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.object cimport PyObject, PyTypeObject, destructor, freefunc, inquiry, traverseproc, visitproc
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -14,14 +10,13 @@ import numpy as np
 from . import _dtypes, _errors
 from ._size import Size
 
-from ._kernels cimport copy_into
 from ._layout cimport (
-    BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, MAX_NDIM, N_DTYPES, Layout, dtype_itemsize, layout_contiguous,
-    layout_fresh, layout_release, layout_retain, layout_shape_tuple, layout_span, layout_stride_tuple, layout_strided,
+    FLOAT16, FLOAT32, FLOAT64, Layout, dtype_itemsize, layout_contiguous, layout_release, layout_retain,
+    layout_shape_tuple, layout_stride_tuple, layout_strided,
 )
 from ._node cimport (
-    GC_HEAD, NODE_ACCUMULATES, Node, OpDef, each_live_object, next_sequence_nr, node_class, node_new, node_object, node_outputs,
-    node_release, node_retain, object_node, set_leaf_forgets,
+    GC_HEAD, NODE_ACCUMULATES, Node, OpDef, each_live_object, next_sequence_nr, node_class, node_new, node_retain,
+    object_node, set_leaf_forgets,
 )
 from ._storage cimport (
     Buffer, Slab, buffer_acquire, buffer_alias, buffer_borrow, buffer_release, buffer_retain, buffer_try, slab_acquire,
@@ -42,6 +37,8 @@ cdef extern from "Python.h":
         Py_ssize_t tp_dictoffset
         Py_ssize_t tp_weaklistoffset
         Py_ssize_t tp_basicsize
+        int (*tp_setattro)(PyObject*, PyObject*, PyObject*)
+    int PyObject_GenericSetAttr(PyObject*, PyObject*, PyObject*) noexcept
     void PyObject_GC_UnTrack(void*)
     void PyType_Modified(PyTypeObject*)
     void Py_SET_REFCNT(PyObject*, Py_ssize_t)
@@ -122,11 +119,41 @@ cdef Tensor tensor_empty(Layout* layout):
     return tensor_new(buffer, layout)
 
 
+# Note [Deallocating chains of tensors]
+# A chain x.grad.grad.grad... or a tensor whose history ends in a leaf whose .grad ... may be of any length. Beyond a
+# depth, a dying tensor waits (linked through `accumulator`, which a dying tensor does not need: no accumulator refers
+# to it) until the outermost deallocation comes to it.
+cdef int dealloc_depth = 0
+cdef PyObject* waiting_tensors = NULL
+
+cdef enum:
+    DEALLOC_DEPTH_MAX = 50
+
+
 cdef void tensor_dealloc(PyObject* obj) noexcept:
-    cdef Tensor t
+    global dealloc_depth, waiting_tensors
+    if dealloc_depth >= DEALLOC_DEPTH_MAX and Py_TYPE(obj) is <PyTypeObject*>tensor_type:
+        forget_output(obj)
+        fields_of(obj).accumulator = <Node*>waiting_tensors
+        waiting_tensors = obj
+        return
+    dealloc_depth += 1
+    dealloc_now(obj)
+    dealloc_depth -= 1
+    while dealloc_depth == 0 and waiting_tensors is not NULL:
+        obj = waiting_tensors
+        waiting_tensors = <PyObject*>fields_of(obj).accumulator
+        fields_of(obj).accumulator = NULL
+        dealloc_depth = 1
+        dealloc_now(obj)
+        dealloc_depth = 0
+
+
+cdef void dealloc_now(PyObject* obj) noexcept:
     cdef PyObject* held
     cdef PyObject** weak = <PyObject**>(<char*>obj + tensor_type.tp_weaklistoffset)
     cdef PyObject** attributes = <PyObject**>(<char*>obj + tensor_type.tp_dictoffset)
+    forget_output(obj)                    # first: the callbacks of weak references may unpack what the node saved
     if weak[0] is not NULL:
         PyObject_ClearWeakRefs(obj)
     if (<size_t*>(<char*>obj - GC_HEAD))[0]:       # tracked: see `_gc`
@@ -153,13 +180,15 @@ cdef inline TensorFields* fields_of(PyObject* obj) noexcept:
     return <TensorFields*>(<char*>obj + FIELDS_OFFSET)
 
 
+cdef void forget_output(PyObject* obj) noexcept:
+    cdef TensorFields* t = fields_of(obj)
+    if t.node is not NULL and object_node(t.node).output is obj:
+        object_node(t.node).output = NULL
+
+
 cdef void release_fields(PyObject* obj) noexcept:
     cdef TensorFields* t = fields_of(obj)
-    cdef Node* node
     if t.node is not NULL:
-        node = object_node(t.node)
-        if node.output is obj:
-            node.output = NULL
         Py_DECREF(<object>t.node)
         t.node = NULL
     if t.gradient is not NULL:
@@ -222,23 +251,33 @@ cdef void each_live_tensor(void (*visit)(PyObject*) noexcept) noexcept:
     each_live_object(&tensor_slab, visit)
 
 
-cdef size_t histories = 0       # of gradients, see the contract
+cdef size_t n_suspects = 0       # see the contract
 
 
-cdef size_t gradients_with_history() noexcept:
-    return histories
+cdef size_t cycle_suspects() noexcept:
+    return n_suspects
 
 
-cdef void reset_gradients_with_history() noexcept:
-    global histories
-    histories = 0
+cdef void reset_cycle_suspects() noexcept:
+    global n_suspects
+    n_suspects = 0
 
 
-cdef void tensor_gradient_has_history(PyObject* obj) noexcept:
-    global histories
+cdef void suspect_cycle(PyObject* obj) noexcept:
+    global n_suspects
     cdef PyObject* gradient = fields_of(obj).gradient
-    if gradient is not NULL and fields_of(gradient).node is not NULL:
-        histories += 1
+    if (<PyObject**>(<char*>obj + tensor_type.tp_dictoffset))[0] is not NULL:
+        n_suspects += 1
+    elif gradient is not NULL and (fields_of(gradient).node is not NULL or fields_of(gradient).gradient is not NULL):
+        n_suspects += 1
+
+
+cdef int tensor_setattr(PyObject* obj, PyObject* name, PyObject* value) noexcept:
+    """tp_setattro: an attribute of the user's may close a cycle."""
+    cdef int result = PyObject_GenericSetAttr(obj, name, value)
+    if (<PyObject**>(<char*>obj + tensor_type.tp_dictoffset))[0] is not NULL:
+        suspect_cycle(obj)
+    return result
 
 
 cdef void tensor_set_gradient(Tensor t, object gradient) noexcept:
@@ -248,7 +287,7 @@ cdef void tensor_set_gradient(Tensor t, object gradient) noexcept:
     else:
         Py_INCREF(gradient)
         t.gradient = <PyObject*>gradient
-        tensor_gradient_has_history(<PyObject*>t)
+        suspect_cycle(<PyObject*>t)
     Py_XDECREF(old)
 
 
@@ -788,7 +827,6 @@ cdef int check_dim(Tensor t, object dim) except -1:
 
 
 cdef object data_of(Tensor t):
-
     layout_retain(t.layout)
     cdef Buffer* buffer
     try:
@@ -834,6 +872,7 @@ cdef void setup() except *:
     tensor_type.tp_traverse = <traverseproc>tensor_traverse
     tensor_type.tp_clear = <inquiry>tensor_clear
     tensor_type.tp_alloc = slab_alloc
+    tensor_type.tp_setattro = tensor_setattr
     tensor_type.tp_free = <freefunc>slab_give_back
     PyType_Modified(<PyTypeObject*>tensor_type)
     set_leaf_forgets(leaf_forgets)

@@ -1,0 +1,3 @@
+from typing import Any
+
+def callback(phase: str, info: dict[str, Any]) -> None: ...
