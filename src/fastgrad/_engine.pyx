@@ -27,7 +27,7 @@ from ._node cimport (
     NODE_ACCUMULATES, NODE_PACKED, NODE_RAN, OPERAND_G, OPERAND_RESULT, SAVED_FREED, Edge, FusedVjp, Node, OutputSlot,
     Saved, node_edges, node_free_saved, node_object, node_outputs, node_release, node_saved, object_node,
 )
-from ._operator cimport Operator, has_formula, run_formula
+from ._operator cimport Operator, has_formula, run_formula, spread, spreads
 from ._record cimport Attachments, FgThreadMode, saved_tensor, thread_mode
 from ._storage cimport ADOPTED, POOL_LARGE, POOL_SMALL, Buffer, buffer_release, buffer_retain, buffer_saved_last
 from ._tensor cimport Tensor, dtype_object, tensor_detached, tensor_edge, tensor_empty, tensor_new, tensor_set_gradient
@@ -536,6 +536,9 @@ cdef int run_node(Pass p, Node* node) except -1:
             raise RuntimeError(_errors.strict_second_backward(type(<object>node_object(node)).__name__))
         if not p.create_graph and fused_applies(node, g):
             run_fused(p, node, g, 1)
+        elif not p.create_graph and spreads(node):
+            if is_needed(p, node_edges(node)[0].node):
+                deliver(p, node_edges(node)[0].node, node_edges(node)[0].output_nr, spread(node, g))
         else:
             run_general(p, node, g)
     else:

@@ -35,6 +35,10 @@ cdef enum NodeFlag:
     NODE_RAN = 2            # a freeing backward has gone through (strict mode looks at this)
     NODE_PACKED = 4         # some saved record was replaced by what a pack hook returned
 
+cdef enum Reduction:
+    REDUCES_SUM = 1
+    REDUCES_MEAN = 2
+
 cdef enum SavedFlag:
     SAVED_PACKED = 1        # `buffer` is an OWNED PyObject*: what a pack hook returned
     SAVED_FREED = 2         # released by a backward without retain_graph
@@ -57,6 +61,7 @@ cdef struct OpDef:
     uint8_t is_view
     uint8_t elementwise             # forward[] may be used through `elementwise`
     uint8_t compares                # forward[] gives bool
+    uint8_t reduces                 # Reduction: forward[] sums everything when only the tensor is given
     uint8_t has_fused_vjp           # every differentiable argument has a fused formula
     uint8_t has_vjp[MAX_INPUTS]     # by argument: whether it has a derivative formula
     uint32_t saves[MAX_INPUTS]      # by argument whose gradient is wanted: bit i = save input i, bit 16 + k = output k

@@ -34,6 +34,8 @@ cdef class Operator:
     cdef int dtype_rule
     cdef ViewFunction view                 # computes a view's layout without NumPy, or NULL
     cdef bytes differentiable              # by output; None: all
+    cdef tuple output_names                # of several outputs, or None
+    cdef tuple plain_defaults              # what a reduction of everything keeps as plain arguments
     cdef bint keeps_plain                  # some formula names a plain argument
     cdef bint multi_view                   # returns several views
     cdef object result_class               # namedtuple of several outputs, or None
@@ -49,3 +51,7 @@ cdef object run_formula(Operator op, Node* node, int argument, object g, bint wi
 cdef bint has_formula(Operator op, int argument)
 # NEW contiguous tensor, contents undefined.
 cdef Tensor empty_tensor(int dtype, int ndim, const Py_ssize_t* shape)
+# The cotangent of the tensor that a full sum or mean reduced: g for every element, without a copy.
+cdef Tensor spread(Node* node, Tensor g)
+# Whether the node is one of a full reduction, so that `spread` applies.
+cdef bint spreads(Node* node) noexcept

@@ -18,7 +18,7 @@ from ._layout cimport (
     layout_release, layout_retain, layout_same_shape, layout_scalar, layout_shape_tuple, layout_span, layout_strided,
 )
 from ._node cimport (
-    MAX_INPUTS, OPERAND_G, OPERAND_RESULT, Edge, FusedVjp, Node, OpDef, Saved, node_class, node_edges, node_object,
+    MAX_INPUTS, OPERAND_G, OPERAND_RESULT, REDUCES_MEAN, REDUCES_SUM, Edge, FusedVjp, Node, OpDef, Saved, node_class, node_edges, node_object,
     node_outputs, node_saved,
 )
 from ._record cimport (
@@ -41,6 +41,7 @@ cdef enum:
     FORMULA_TENSOR = 2     # a tensor argument, by its number
     FORMULA_PLAIN = 3      # a plain argument, by its position
     FORMULA_SHAPE = 4      # the shape of the tensor argument whose formula it is
+    FORMULA_OUTPUT = 5     # one output of several, by its number
 
 cdef Py_ssize_t* itemsizes = dtype_itemsize()
 cdef bytes promote_table = bytes(_dtypes.PROMOTE)
@@ -131,6 +132,7 @@ cdef class Operator:
         self.differentiable = None if differentiable is None else bytes(differentiable)
         self.multi_view = False
         self.result_class = None
+        self.output_names = tuple(outputs) if outputs else ()
         self.view = view_function(name) if is_view else NULL
         self.c.operator = <PyObject*>self
         Py_INCREF(self)          # for ever: nodes point here without owning
@@ -162,6 +164,10 @@ cdef class Operator:
             elif parameter == "result":
                 sources.append(FORMULA_RESULT * 256)
                 saves |= ((<uint32_t>1 << self.c.n_outputs) - 1) << SAVE_OUTPUT_BIT
+            elif parameter in self.output_names:
+                index = self.output_names.index(parameter)
+                sources.append(FORMULA_OUTPUT * 256 + index)
+                saves |= <uint32_t>1 << (SAVE_OUTPUT_BIT + <int>index)
             elif parameter == f"{own}_shape":
                 sources.append(FORMULA_SHAPE * 256 + argument)
             elif parameter in self.tensor_names:
@@ -173,7 +179,8 @@ cdef class Operator:
                 self.keeps_plain = True
             else:
                 raise ValueError(f"{self.name}: the formula for '{own}' names '{parameter}', which is no argument; "
-                                 f"known are g, result, {own}_shape and {', '.join(self.parameters)}")
+                                 f"known are g, result, {own}_shape, "
+                                 f"{', '.join(self.output_names + self.parameters)}")
         formula = Formula()
         formula.function = function
         formula.sources = tuple(sources)
@@ -224,6 +231,14 @@ cdef class Operator:
             if dtype not in codes:
                 self.c.forward[<int>dtype].function = NULL
 
+    def set_reduction(self, ufunc, bint mean):
+        """Called with a tensor alone, the operator is `ufunc.reduce` over everything (divided by the count: mean)."""
+        cdef int dtype
+        self.c.reduces = REDUCES_MEAN if mean else REDUCES_SUM
+        self.plain_defaults = tuple([None if d is REQUIRED else d for d in self.defaults])
+        for dtype in (FLOAT32, FLOAT64):
+            self.c.forward[dtype] = numpy_loop(ufunc, 2, dtype, dtype)
+
     def set_outputs(self, result_class, bint multi_view):
         self.result_class = result_class
         self.multi_view = multi_view
@@ -239,6 +254,10 @@ cdef class Operator:
                 fast = fast_unary(self, <Tensor>args[0])
                 if fast is not None:
                     return fast
+        elif self.c.reduces and not kwargs and len(args) == 1 and isinstance(args[0], Tensor):
+            fast = fast_reduce(self, <Tensor>args[0])
+            if fast is not None:
+                return fast
         return compute(self, bind(self, args, kwargs), None)
 
     def inplace(self, *args, **kwargs):
@@ -272,7 +291,9 @@ cdef class Operator:
             if not names or name in names:
                 wanted |= self.c.saves[i]
         found = [n for i, n in enumerate(self.tensor_names) if (wanted >> <int>i) & 1]
-        if wanted >> SAVE_OUTPUT_BIT:
+        if self.output_names:
+            found += [n for i, n in enumerate(self.output_names) if (wanted >> (SAVE_OUTPUT_BIT + <int>i)) & 1]
+        elif wanted >> SAVE_OUTPUT_BIT:
             found.append("result")
         return tuple(found)
 
@@ -867,6 +888,65 @@ cdef object fast_unary(Operator op, Tensor t):
     return out
 
 
+cdef object fast_reduce(Operator op, Tensor t):
+    """The sum or mean of all elements; None where the general path must do it.
+
+    NumPy's loop, called as its own `reduce` calls it for contiguous memory, and so pairwise and to the same bits.
+    """
+    cdef int dtype = t.layout.dtype
+    cdef Loop* loop = &op.c.forward[dtype]
+    cdef char* args[3]
+    cdef npy_intp steps[3]
+    cdef npy_intp n = t.layout.numel
+    cdef Tensor out
+    if (dtype != FLOAT32 and dtype != FLOAT64) or loop.function is NULL or not t.layout.contiguous or n == 0:
+        return None
+    out = tensor_empty(layout_scalar(dtype))
+    memset(out.buffer.data, 0, 8)
+    args[0] = args[2] = out.buffer.data
+    args[1] = t.buffer.data + t.layout.offset
+    steps[0] = steps[2] = 0
+    steps[1] = itemsizes[dtype]
+    if n < NOGIL_NUMEL:
+        loop.function(args, &n, steps, loop.data)
+    else:
+        with nogil:
+            loop.function(args, &n, steps, loop.data)
+    if op.c.reduces == REDUCES_MEAN:
+        scale_scalar(out, <double>t.layout.numel)
+    record_elementwise(&op.c, <PyObject*>t, NULL, <PyObject*>op.plain_defaults, out, False)
+    return out
+
+
+cdef inline void scale_scalar(Tensor t, double divisor) noexcept:
+    if t.layout.dtype == FLOAT64:
+        (<double*>t.buffer.data)[0] /= divisor
+    else:
+        (<float*>t.buffer.data)[0] = (<float*>t.buffer.data)[0] / <float>divisor
+
+
+cdef bint spreads(Node* node) noexcept:
+    return (node.op.reduces != 0 and node.args is <PyObject*>(<Operator>node.op.operator).plain_defaults
+            and node_edges(node)[0].node is not NULL)
+
+
+cdef Tensor spread(Node* node, Tensor g):
+    cdef Layout* target = node_outputs(node_edges(node)[0].node)[node_edges(node)[0].output_nr].layout
+    cdef Py_ssize_t strides[64]
+    cdef Layout* layout
+    cdef Tensor scaled = g
+    cdef int i
+    if node.op.reduces == REDUCES_MEAN:
+        scaled = tensor_empty(layout_scalar(g.layout.dtype))
+        memcpy(scaled.buffer.data, g.buffer.data + g.layout.offset, itemsizes[g.layout.dtype])
+        scale_scalar(scaled, <double>target.numel)
+    for i in range(target.ndim):
+        strides[i] = 0
+    layout = layout_strided(g.layout.dtype, target.ndim, target.dims, strides, scaled.layout.offset)
+    buffer_retain(scaled.buffer)
+    return tensor_new(scaled.buffer, layout)
+
+
 cdef object fast_inplace(Operator op, Tensor target, Tensor other, object number):
     """target op= other (or number), written straight into target's memory; None where the general path must do it."""
     cdef int dtype = target.layout.dtype
@@ -1085,6 +1165,14 @@ cdef object formula_result(Operator op, Node* node, bint with_history):
     return results[0] if op.c.n_outputs == 1 else tuple(results)
 
 
+cdef object formula_output(Node* node, int output, bint with_history):
+    cdef Saved* saved = node_saved(node)
+    cdef int k
+    for k in range(node.n_saved):
+        if saved[k].source == -1 - output:
+            return saved_tensor(node, k, with_history)
+
+
 cdef object run_formula(Operator op, Node* node, int argument, object g, bint with_history):
     cdef Formula formula = <Formula>op.formulas[argument]
     cdef list arguments = []
@@ -1095,6 +1183,8 @@ cdef object run_formula(Operator op, Node* node, int argument, object g, bint wi
             arguments.append(g)
         elif kind == FORMULA_RESULT:
             arguments.append(formula_result(op, node, with_history))
+        elif kind == FORMULA_OUTPUT:
+            arguments.append(formula_output(node, source & 255, with_history))
         elif kind == FORMULA_TENSOR:
             arguments.append(formula_tensor(op, node, source & 255, with_history))
         elif kind == FORMULA_PLAIN:
