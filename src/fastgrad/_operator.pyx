@@ -405,6 +405,8 @@ cdef list gather_inputs(Operator op, list values):
             flat.extend(value)
             any_tensor = any_tensor or op.c.n_inputs == 1
             continue
+        if value is None and op.defaults[position] is REQUIRED:
+            raise TypeError(f"{op.name}(): argument '{op.tensor_names[i]}' must be Tensor, not NoneType")
         value = operand(op, op.tensor_names[i], value)
         values[position] = value
         if isinstance(value, Tensor):
