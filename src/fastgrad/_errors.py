@@ -31,8 +31,8 @@ def why_no_grad(t: Any) -> str:
 
 def unsupported_dtype(descr: Any) -> str:
     return (
-        f"can't convert an array of dtype {descr} to a tensor. The only supported types are: bool, the integers of 8 to "
-        "64 bits, float16, float32, float64, complex64 and complex128"
+        f"can't convert an array of dtype {descr} to a tensor. The only supported types are: bool, the integers of 8 "
+        "to 64 bits, float16, float32, float64, complex64 and complex128"
     )
 
 
@@ -93,11 +93,11 @@ def grad_assignment(t: Any, value: Any) -> str:
 def warn_grad_of_non_leaf(t: Any) -> None:
     warnings.warn(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-        f"populated during autograd.backward(): it was made by {type(t.grad_fn).__name__}. If you indeed want the .grad "
-        "field to be populated for a non-leaf Tensor, use .retain_grad() on it before backward(); if you meant a leaf, "
-        "make sure you access the leaf Tensor instead.",
+        f"populated during autograd.backward(): it was made by {type(t.grad_fn).__name__}. If you indeed want the "
+        ".grad field to be populated for a non-leaf Tensor, use .retain_grad() on it before backward(); if you meant a "
+        "leaf, make sure you access the leaf Tensor instead.",
         UserWarning,
-        stacklevel=3,
+        stacklevel=2,      # the getter is compiled and has no frame of its own
     )
 
 
@@ -228,8 +228,8 @@ def input_without_grad(index: int, t: Any) -> str:
 def unused_input(index: int, t: Any) -> str:
     return (
         "One of the differentiated Tensors appears to not have been used in the graph: "
-        f"inputs[{index}], a {describe(t)}. Set allow_unused=True if this is the desired behavior (its gradient is then "
-        "None), or materialize_grads=True for zeros."
+        f"inputs[{index}], a {describe(t)}. Set allow_unused=True if this is the desired behavior (its gradient is "
+        "then None), or materialize_grads=True for zeros."
     )
 
 

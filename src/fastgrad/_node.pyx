@@ -14,6 +14,7 @@ cdef extern from "Python.h":
         traverseproc tp_traverse
         inquiry tp_clear
         PyObject* (*tp_new)(PyTypeObject*, PyObject*, PyObject*)
+        void* tp_vectorcall
     void PyObject_GC_UnTrack(void*)
     void PyType_Modified(PyTypeObject*)
     void Py_SET_REFCNT(PyObject*, Py_ssize_t)
@@ -245,6 +246,7 @@ cdef void adopt_class(PyTypeObject* cls) noexcept:
     """Our allocation, destruction and traversal for a class of nodes."""
     cdef PyTypeRaw* raw = <PyTypeRaw*>cls
     raw.tp_new = refuse_new
+    raw.tp_vectorcall = NULL       # Cython's, which calls its own tp_new
     raw.tp_flags |= Py_TPFLAGS_HAVE_GC
     raw.tp_dealloc = <destructor>node_dealloc
     raw.tp_traverse = <traverseproc>node_traverse

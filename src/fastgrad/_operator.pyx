@@ -1,5 +1,4 @@
 """Floor 2: the Operator class: binding, computing, recording. The contract is in `_operator.pxd`."""
-cimport cython
 cimport numpy as cnp
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject, PyTypeObject
@@ -12,23 +11,24 @@ import numpy as np
 
 from . import _dtypes, _errors
 
-from ._kernels cimport MAX_OPERANDS, NOGIL_NUMEL, Loop, elementwise, fused_is_identity, fused_loop, fused_operands, numpy_loop
+from ._kernels cimport NOGIL_NUMEL, Loop, copy_into, elementwise, fused_is_identity, fused_loop, fused_operands, numpy_loop
 from ._layout cimport (
     BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, N_DTYPES, Layout, dtype_itemsize, layout_contiguous, layout_fresh,
     layout_release, layout_retain, layout_same_shape, layout_scalar, layout_shape_tuple, layout_span, layout_strided,
 )
 from ._node cimport (
-    MAX_INPUTS, OPERAND_G, OPERAND_RESULT, REDUCES_MEAN, REDUCES_SUM, Edge, FusedVjp, Node, OpDef, Saved, node_class, node_edges, node_object,
-    node_outputs, node_saved,
+    MAX_INPUTS, OPERAND_G, OPERAND_RESULT, REDUCES_MEAN, REDUCES_SUM, Edge, FusedVjp, Node, OpDef, Saved, node_class,
+    node_edges, node_outputs, node_saved,
 )
 from ._record cimport (
-    SAVE_OUTPUT_BIT, check_writable, mark_view, rebase_history, record, requires_grad, saved_tensor, thread_mode,
+    SAVE_OUTPUT_BIT, check_writable, mark_view, needs_original, rebase_history, record, requires_grad, saved_tensor,
+    thread_mode,
 )
 from ._storage cimport buffer_retain
 from ._tensor cimport (
-    FROM_CONSTANTS, FROM_INTEGERS, FROM_NO_GRAD, N_SLOTS, SLOT_ADD, SLOT_EQ, SLOT_NE, SLOT_POW, TENSOR_INFERENCE, SlotTable,
-    Tensor, can_require_grad, dtype_code_of, dtype_descr, dtype_object, renew_if_stale, tensor_array,
-    tensor_empty, tensor_from_array, tensor_new, tensor_slots,
+    FROM_CONSTANTS, FROM_INTEGERS, FROM_NO_GRAD, N_SLOTS, SLOT_ADD, SLOT_EQ, SLOT_NE, SLOT_POW, TENSOR_INFERENCE,
+    SlotTable, Tensor, can_require_grad, dtype_code_of, dtype_descr, dtype_object, tensor_array, tensor_empty,
+    tensor_from_array, tensor_new, tensor_slots,
 )
 from ._views cimport select_layout, view_function
 
@@ -50,8 +50,8 @@ cdef object REQUIRED = object()
 cdef type ndarray_type = np.ndarray        # here, since a look-up in NumPy's module costs more than the test
 cdef type generic_type = np.generic
 cdef dict ALIASED_KEYWORDS = {"axis": "dim", "keepdims": "keepdim", "axes": "dims"}   # NumPy's words for the same
-# PyTorch gives inf and NaN without a warning, and so do we. np.errstate costs as much as a small operator (700 ns); what
-# it does is set this context variable, which NumPy keeps to itself: so use it where it is, and errstate otherwise.
+# PyTorch gives inf and NaN without a warning, and so do we. np.errstate costs as much as a small operator (700 ns);
+# what it does is set this context variable, which NumPy keeps to itself: so use it where it is, and errstate otherwise.
 try:
     from numpy._core.umath import _extobj_contextvar, _make_extobj
     error_state = _extobj_contextvar
@@ -583,7 +583,7 @@ cdef tuple plain_arguments(Operator op, list values):
     return tuple(plain)
 
 
-cdef object finish(Operator op, list flat, list values, list outputs, Tensor written):
+cdef object finish(Operator op, list flat, list values, list outputs, Tensor written, Tensor original):
     """Record the call if it is to be recorded, and set what else the outputs must know."""
     cdef Py_ssize_t n = len(flat), i
     cdef char small_needs[16]
@@ -593,7 +593,6 @@ cdef object finish(Operator op, list flat, list values, list outputs, Tensor wri
     cdef char* needs = small_needs
     cdef PyObject** inputs = small_inputs
     cdef bint wanted
-    cdef Tensor t
     cdef int n_outputs = len(outputs)
     if n > 16 or n_outputs > 16:
         needs = <char*>PyMem_Malloc(n + 1)
@@ -620,7 +619,8 @@ cdef object finish(Operator op, list flat, list values, list outputs, Tensor wri
         args = plain_arguments(op, values) if op.keeps_plain or n_has_numbers(flat) else None
         record(&op.c, <int>n, inputs, needs, n_outputs, results_p,
                NULL if op.differentiable is None else <char*>op.differentiable,
-               NULL if args is None else <PyObject*>args, written is not None)
+               NULL if args is None else <PyObject*>args, written is not None,
+               NULL if original is None else <PyObject*>original)
         for i in range(n_outputs):
             if (<Tensor>outputs[i]).node is NULL:
                 mark_unrecorded(<Tensor>outputs[i], wanted)
@@ -675,7 +675,7 @@ cdef object compute(Operator op, list values, object unused):
         outputs = [wrap_result(op, r, flat) for r in result]
     else:
         outputs = [wrap_result(op, result, flat)]
-    finish(op, flat, values, outputs, None)
+    finish(op, flat, values, outputs, None, None)
     if not isinstance(result, (tuple, list)):
         return outputs[0]
     return op.result_class(*outputs) if op.result_class is not None else tuple(outputs)
@@ -696,16 +696,15 @@ cdef Tensor view_of(Operator op, Tensor source, list values, Layout* layout):
     cdef Tensor out
     buffer_retain(source.buffer)
     out = tensor_new(source.buffer, layout)
-    finish(op, [source], values, [out], None)
+    finish(op, [source], values, [out], None, None)
     return out
 
 
 cdef object apply_inplace(Operator op, Tensor target, list values):
     cdef list flat = gather_inputs(op, values)
-    cdef char needs[64]
-    cdef list probe = flat[:64]
+    cdef Tensor original
     cdef int dtype
-    check_writable(op.name, target, find_needs(probe, needs))
+    original = prepare_write(op, target, flat)
     dtype = computing_dtype(op, flat, values)
     result = np.asarray(call_forward(op, flat, values, dtype))
     if category(dtype_code_of(result.dtype)) > category(target.layout.dtype):
@@ -714,17 +713,44 @@ cdef object apply_inplace(Operator op, Tensor target, list values):
     if result.shape != own:
         raise RuntimeError(_errors.inplace_shape(op.name, own, result.shape))
     write_array(tensor_array(target, target), result)
-    return written(op, target, flat, values)
+    return written(op, target, flat, values, original)
 
 
-cdef object written(Operator op, Tensor target, list flat, list values):
-    """What follows a write into target: version, record, and the new history of its base."""
+cdef Tensor prepare_write(Operator op, Tensor target, list flat):
+    """Refuse what must be refused; a copy of target's old value if a formula will need it, else None."""
+    cdef char needs[64]
+    cdef int n = <int>min(len(flat), 64)
+    cdef bint recording = find_needs(flat[:64], needs)
+    check_writable(op.name, target, recording)
+    if recording and not thread_mode().grad_disabled and needs_original(&op.c, n, needs):
+        return original_of(target)
+    return None
+
+
+cdef Tensor original_of(Tensor target):
+    """A constant with target's present value."""
+    cdef Tensor copy = tensor_empty(layout_fresh(target.layout, target.layout.dtype))
+    copy_into(copy.buffer.data, copy.layout, target.buffer.data, target.layout)
+    return copy
+
+
+cdef object written(Operator op, Tensor target, list flat, list values, Tensor original):
+    """What follows a write into target: version, record, and the new history of its base and its views."""
     cdef PyObject* before = target.node
     target.buffer.version += 1
-    finish(op, flat, values, [target], target)
-    if target.base is not NULL and target.node is not before:
-        rebase_history(target)
+    finish(op, flat, values, [target], target, original)
+    if target.node is not before:
+        spread_history(target)
     return target
+
+
+cdef int spread_history(Tensor target) except -1:
+    """A recorded write gave target a new history: its base, if it is a view, and all other views must follow."""
+    if target.base is not NULL:
+        rebase_history(target)
+    else:
+        target.history += 1
+    return 0
 
 
 # --- The fast path: elementwise operators on tensors of one dtype, no ndarray made -----------------------------------
@@ -757,7 +783,8 @@ cdef Layout* result_layout(Operator op, Layout* a, Layout* b, int dtype) except 
     return broadcast_layout(op, a, b, dtype)
 
 
-cdef int record_elementwise(OpDef* op, PyObject* a, PyObject* b, PyObject* number, Tensor out, bint is_written) except -1:
+cdef int record_elementwise(OpDef* op, PyObject* a, PyObject* b, PyObject* number, Tensor out, bint is_written,
+                            PyObject* original) except -1:
     """Record a unary or binary application; a or b is NULL where there is a number or nothing. All BORROWED."""
     cdef PyObject* inputs[2]
     cdef PyObject* outputs[1]
@@ -770,7 +797,7 @@ cdef int record_elementwise(OpDef* op, PyObject* a, PyObject* b, PyObject* numbe
         if not thread_mode().grad_disabled and ((needs[0] and op.has_vjp[0]) or (needs[1] and op.has_vjp[1])
                                                 or is_written):
             outputs[0] = <PyObject*>out
-            return record(op, op.n_inputs, inputs, needs, 1, outputs, NULL, number, is_written)
+            return record(op, op.n_inputs, inputs, needs, 1, outputs, NULL, number, is_written, original)
         if not is_written:
             mark_unrecorded(out, True)
     elif not is_written:
@@ -801,7 +828,7 @@ cdef object hot_binary(OpDef* op, Tensor a, Tensor b):
     args[2] = out.buffer.data
     steps[0] = steps[1] = steps[2] = itemsizes[layout.dtype]
     loop.function(args, &n, steps, loop.data)
-    record_elementwise(op, <PyObject*>a, <PyObject*>b, NULL, out, False)
+    record_elementwise(op, <PyObject*>a, <PyObject*>b, NULL, out, False, NULL)
     return out
 
 
@@ -823,7 +850,7 @@ cdef object fast_binary(Operator op, Tensor a, Tensor b):
     layouts[1] = lb
     layouts[2] = out.layout
     elementwise(op.c.forward[dtype], 3, data, layouts)
-    record_elementwise(&op.c, <PyObject*>a, <PyObject*>b, NULL, out, False)
+    record_elementwise(&op.c, <PyObject*>a, <PyObject*>b, NULL, out, False, NULL)
     return out
 
 
@@ -866,9 +893,9 @@ cdef object fast_number(Operator op, Tensor t, object number, bint number_first)
     elementwise(loop, 3, data, layouts)
     layout_release(scalar)
     if number_first:
-        record_elementwise(&op.c, NULL, <PyObject*>t, <PyObject*>number, out, False)
+        record_elementwise(&op.c, NULL, <PyObject*>t, <PyObject*>number, out, False, NULL)
     else:
-        record_elementwise(&op.c, <PyObject*>t, NULL, <PyObject*>number, out, False)
+        record_elementwise(&op.c, <PyObject*>t, NULL, <PyObject*>number, out, False, NULL)
     return out
 
 
@@ -886,7 +913,7 @@ cdef object fast_unary(Operator op, Tensor t):
     layouts[0] = t.layout
     layouts[1] = out.layout
     elementwise(loop, 2, data, layouts)
-    record_elementwise(&op.c, <PyObject*>t, NULL, NULL, out, False)
+    record_elementwise(&op.c, <PyObject*>t, NULL, NULL, out, False, NULL)
     return out
 
 
@@ -916,7 +943,7 @@ cdef object fast_reduce(Operator op, Tensor t):
             loop.function(args, &n, steps, loop.data)
     if op.c.reduces == REDUCES_MEAN:
         scale_scalar(out, <double>t.layout.numel)
-    record_elementwise(&op.c, <PyObject*>t, NULL, <PyObject*>op.plain_defaults, out, False)
+    record_elementwise(&op.c, <PyObject*>t, NULL, <PyObject*>op.plain_defaults, out, False, NULL)
     return out
 
 
@@ -957,7 +984,9 @@ cdef object fast_inplace(Operator op, Tensor target, Tensor other, object number
     cdef char* data[3]
     cdef Layout* layouts[3]
     cdef Layout* scalar = NULL
-    cdef PyObject* before = target.node
+    cdef PyObject* before
+    cdef char needs[2]
+    cdef Tensor original = None
     if loop.function is NULL or op.c.compares:
         return None
     if other is None:
@@ -967,7 +996,11 @@ cdef object fast_inplace(Operator op, Tensor target, Tensor other, object number
         return None
     elif other.buffer is target.buffer and other.layout is not target.layout:
         return None            # may overlap: the general path computes first and writes afterwards
-    check_writable(op.name, target, requires_grad(target) or (other is not None and requires_grad(other)))
+    needs[0] = requires_grad(target)
+    needs[1] = other is not None and requires_grad(other)
+    check_writable(op.name, target, needs[0] or needs[1])
+    if (needs[0] or needs[1]) and not thread_mode().grad_disabled and needs_original(&op.c, 2, needs):
+        original = original_of(target)
     if other is None:
         scalar = layout_scalar(dtype)
         data[1] = place
@@ -985,9 +1018,10 @@ cdef object fast_inplace(Operator op, Tensor target, Tensor other, object number
         layout_release(scalar)
     target.buffer.version += 1
     record_elementwise(&op.c, <PyObject*>target, NULL if other is None else <PyObject*>other,
-                       NULL if number is None else <PyObject*>number, target, True)
-    if target.base is not NULL and target.node is not before:
-        rebase_history(target)
+                       NULL if number is None else <PyObject*>number, target, True,
+                       NULL if original is None else <PyObject*>original)
+    if target.node is not before:
+        spread_history(target)
     return target
 
 
@@ -1120,17 +1154,16 @@ def write_through(Operator op not None, Tensor target not None, values, array):
     """
     cdef list given = list(values)
     cdef list flat = gather_inputs(op, given)
-    cdef char needs[64]
-    check_writable(op.name, target, find_needs(flat[:64], needs))
+    cdef Tensor original = prepare_write(op, target, flat)
     np.copyto(tensor_array(target, target), array, casting="unsafe")
-    return written(op, target, flat, given)
+    return written(op, target, flat, given, original)
 
 
 def replace_history(Operator op not None, Tensor target not None, values):
     """Record target as the result of op(*values) without computing: its memory already holds the result."""
     cdef list given = list(values)
     cdef list flat = gather_inputs(op, given)
-    finish(op, flat, given, [target], target)
+    finish(op, flat, given, [target], target, None)
     return target
 
 

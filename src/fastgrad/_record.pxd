@@ -30,9 +30,13 @@ cdef inline bint requires_grad(Tensor t) except -1:
 # Record one application of an operator. inputs[i] is a BORROWED Tensor or NULL (a number, an absent argument);
 # outputs are new tensors, or (written) the tensor that an in-place operator has just written to. `needs` tells which
 # inputs require grad, one byte each. args is BORROWED: the plain arguments that the formulas name, or NULL.
+# original: see needs_original; NULL otherwise.
 # differentiable[k] == 0 leaves output k a constant; NULL means all are.
 cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, int n_outputs, PyObject** outputs,
-                const char* differentiable, PyObject* args, bint written) except -1
+                const char* differentiable, PyObject* args, bint written, PyObject* original) except -1
+# Whether an in-place application must keep the first argument's old value, because a formula that will run names it.
+# `original` above is then a copy, BORROWED, made before the write.
+cdef bint needs_original(OpDef* op, int n_inputs, const char* needs) noexcept
 # The tensor that saved record k stands for: checks freed, then version. with_history: so that it can be differentiated.
 cdef Tensor saved_tensor(Node* node, int k, bint with_history)
 # What a record is called in messages: "its argument input", "its result".

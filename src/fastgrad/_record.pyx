@@ -78,14 +78,25 @@ cdef inline bint saved_for(OpDef* op, uint32_t wanted, int i) noexcept:
     return (wanted >> argument_of(op, i)) & 1
 
 
-cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, int n_outputs, PyObject** outputs,
-                const char* differentiable, PyObject* args, bint written) except -1:
+cdef inline uint32_t wanted_by(OpDef* op, int n_inputs, const char* needs) noexcept:
+    """What the formulas of the inputs that require grad name: the bits of OpDef.saves."""
     cdef uint32_t wanted = 0
-    cdef int i, n_saved = 0
-    cdef Node* node
+    cdef int i
     for i in range(n_inputs):
         if needs[i]:
             wanted |= op.saves[argument_of(op, i)]
+    return wanted
+
+
+cdef bint needs_original(OpDef* op, int n_inputs, const char* needs) noexcept:
+    return saved_for(op, wanted_by(op, n_inputs, needs), 0)
+
+
+cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, int n_outputs, PyObject** outputs,
+                const char* differentiable, PyObject* args, bint written, PyObject* original) except -1:
+    cdef uint32_t wanted = wanted_by(op, n_inputs, needs)
+    cdef int i, n_saved = 0
+    cdef Node* node
     for i in range(n_inputs):
         if inputs[i] is not NULL and saved_for(op, wanted, i):
             n_saved += 1
@@ -102,7 +113,7 @@ cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, i
         raise MemoryError("fastgrad: cannot allocate a node")
     node.sequence_nr = next_sequence_nr()      # after `connect`, which may have made accumulators
     if n_saved:
-        save(node, wanted, inputs, outputs, written)
+        save(node, wanted, inputs, outputs, written, original)
         if fg_mode().pack_hooks is not NULL:
             try:
                 pack_saved(node)
@@ -130,15 +141,19 @@ cdef bint connect(Node* node, PyObject** inputs, const char* needs) noexcept:
     return True
 
 
-cdef void save(Node* node, uint32_t wanted, PyObject** inputs, PyObject** outputs, bint written) noexcept:
+cdef void save(Node* node, uint32_t wanted, PyObject** inputs, PyObject** outputs, bint written,
+               PyObject* original) noexcept:
     cdef Saved* saved = node_saved(node)
     cdef int i, k = 0
     for i in range(<int>node.n_inputs):
         if inputs[i] is not NULL and saved_for(node.op, wanted, i):
-            save_one(&saved[k], <Tensor>inputs[i], i)
-            # An in-place operator that needs what it has just written over: reading it must fail as modified.
-            if written and (<Tensor>inputs[i]).buffer is (<Tensor>outputs[0]).buffer:
-                saved[k].version -= 1
+            if i == 0 and original is not NULL:
+                save_one(&saved[k], <Tensor>original, i)
+            else:
+                save_one(&saved[k], <Tensor>inputs[i], i)
+                # y.mul_(y), or an operand that is a view of y: what was needed is gone, and reading it says so.
+                if written and (<Tensor>inputs[i]).buffer is (<Tensor>outputs[0]).buffer:
+                    saved[k].version -= 1
             k += 1
     for i in range(<int>node.n_outputs):
         if (wanted >> (SAVE_OUTPUT_BIT + i)) & 1:
@@ -183,6 +198,16 @@ cdef int pack_saved(Node* node) except -1:
     return 0
 
 
+cdef void move_retained(Tensor t, Node* old, Node* node, int output_nr) noexcept:
+    """retain_grad follows the tensor to the value an in-place write gave it; hooks stay with the old value."""
+    cdef Attachments attachments = <Attachments>old.attachments
+    reference = attachments.retains.pop(t.output_nr, None)
+    attachments = attachments_of(node)
+    if attachments.retains is None:
+        attachments.retains = {}
+    attachments.retains[output_nr] = reference
+
+
 cdef void own_outputs(Node* node, PyObject** outputs, const char* differentiable) noexcept:
     cdef OutputSlot* slots = node_outputs(node)
     cdef PyObject* old
@@ -195,6 +220,8 @@ cdef void own_outputs(Node* node, PyObject** outputs, const char* differentiable
         if (differentiable is not NULL and not differentiable[k]) or not can_require_grad(t.layout.dtype):
             continue
         old = t.node
+        if old is not NULL and t.flags & TENSOR_RETAINS_GRAD:
+            move_retained(t, object_node(old), node, k)
         if old is not NULL and object_node(old).output is <PyObject*>t:
             object_node(old).output = NULL       # written in place: no longer the old node's output
         node_retain(node)

@@ -378,8 +378,8 @@ class Tensor:
     def isclose(
         self,
         other: Operand,
-        rtol: _float = 1e-05,
-        atol: _float = 1e-08,
+        rtol: Tensor | _float = 1e-05,
+        atol: Tensor | _float = 1e-08,
         equal_nan: _bool = False,
     ) -> Tensor: ...
     def isfinite(self) -> Tensor: ...
@@ -559,7 +559,7 @@ class Tensor:
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
     def norm(
         self,
-        p: str = 'fro',
+        p: _float | str = 'fro',
         dim: Dims | None = None,
         keepdim: _bool = False,
         dtype: DtypeLike | None = None,
@@ -567,7 +567,7 @@ class Tensor:
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor: ...
     def not_equal(self, other: Operand) -> Tensor: ...
     def not_equal_(self, other: Operand) -> Tensor: ...
-    def orgqr(self, tau: Any) -> Tensor: ...
+    def orgqr(self, tau: Tensor) -> Tensor: ...
     def outer(self, vec2: Tensor) -> Tensor: ...
     def permute(self, *dims: Dims) -> Tensor: ...
     def pinverse(self, rcond: _float = 1e-15) -> Tensor: ...
@@ -576,7 +576,7 @@ class Tensor:
     def pow_(self, exponent: Operand) -> Tensor: ...
     def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: DtypeLike | None = None) -> Tensor: ...
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: ...
-    def qr(self, some: _bool = True) -> Tensor: ...
+    def qr(self, some: _bool = True) -> QR: ...
     def quantile(
         self,
         q: Tensor | _float,
@@ -792,6 +792,27 @@ class Tensor:
     def xlogy_(self, other: Operand) -> Tensor: ...
     def zero_(self) -> Tensor: ...
 
+class EigenvaluesEigenvectors(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class InverseInfo(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+class LInfo(NamedTuple):
+    L: Tensor
+    info: Tensor
+
+class LUPivots(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+
+class LUPivotsInfo(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class MantissaExponent(NamedTuple):
     mantissa: Tensor
     exponent: Tensor
@@ -800,14 +821,38 @@ class MinMax(NamedTuple):
     min: Tensor
     max: Tensor
 
+class PLU(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+class QR(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+class ResultInfo(NamedTuple):
+    result: Tensor
+    info: Tensor
+
 class SignLogabsdet(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
+
+class SolutionResidualsRankSingular_values(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 class USV(NamedTuple):
     U: Tensor
     S: Tensor
     V: Tensor
+
+class USVh(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
 
 class ValuesIndices(NamedTuple):
     values: Tensor

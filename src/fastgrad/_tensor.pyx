@@ -840,7 +840,7 @@ cdef object data_of(Tensor t):
 cdef int fill_from_data(Tensor t, object data) except -1:
     """What ``Tensor(data)`` does: another tensor's memory, or a copy in the default dtype (as torch.Tensor)."""
     cdef Tensor source
-    if t.node is not NULL or t.layout.numel:
+    if t.node is not NULL or t.accumulator is not NULL or t.layout.numel:
         raise RuntimeError("Tensor: already made; a tensor cannot be initialised twice")
     if isinstance(data, Tensor):
         source = tensor_detached(data)

@@ -168,7 +168,7 @@ cdef Layout* index_layout(Layout* source, list values) except? NULL:
     cdef Py_ssize_t sizes[MAX_NDIM]
     cdef Py_ssize_t strides[MAX_NDIM]
     cdef Py_ssize_t offset = source.offset, start, stop, step, size, stride, i
-    cdef int n = 0, axis = 0, covered = 0, left
+    cdef int n = 0, axis = 0, covered = 0, _left
     cdef bint dots = False
     index = values[1]
     if not isinstance(index, tuple):
@@ -188,7 +188,7 @@ cdef Layout* index_layout(Layout* source, list values) except? NULL:
             if dots:
                 return NULL
             dots = True
-            for left in range(source.ndim - covered):
+            for _left in range(source.ndim - covered):
                 if n >= MAX_NDIM:
                     return NULL
                 sizes[n] = source.dims[axis]

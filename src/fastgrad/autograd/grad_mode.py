@@ -213,7 +213,7 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
     def _switch(self) -> Any:
-        return set_inference_mode(self.mode), set_grad_mode(False) if self.mode else is_grad_enabled()
+        return set_inference_mode(self.mode), set_grad_mode(not self.mode)
 
     def _restore(self, previous: Any) -> None:
         set_inference_mode(previous[0])
