@@ -9,7 +9,7 @@ Examples
 >>> x.grad
 tensor([2., 4.])
 """
-from . import _gc, _methods, autograd, memory, random  # noqa: F401  (_gc and _methods act by being imported)
+from . import _gc, _methods, autograd, linalg, memory, numpy_interop, random
 from ._device import *  # noqa: F403
 from ._dtypes import *  # noqa: F403
 from ._dtypes import bool_ as bool, float_ as float, int_ as int

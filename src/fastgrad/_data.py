@@ -12,7 +12,7 @@ import math
 import reprlib
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain
-from typing import Any, TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._data import filled, leaf
-from ._device import check_fixed
-from ._device import device as Device
+from ._device import check_fixed, device as Device
 from ._dtypes import CATEGORY_INTEGER, dtype, float16, uint8
 from ._tensor import Tensor
 

@@ -126,7 +126,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bo
     target = self.dtype if dtype is None else as_dtype(dtype)
     if target == self.dtype:
         return functions["clone"](self) if copy else self
-    return to_copy(self, target)
+    return to_copy(self, target)  # type: ignore[no-any-return]
 
 
 _DEVICES = frozenset({"cpu", "cuda", "mps", "xpu", "meta"})

@@ -22,8 +22,7 @@ from ._dtypes import CATEGORY_BOOL, DtypeLike, as_dtype, dtype, finfo, iinfo, in
 from ._generator import Generator, default_generator, random_tensor, source_of
 from ._size import sizes_of
 from ._tensor import Tensor
-from .sampling import METHODS as _sampling_methods
-from .sampling import bernoulli, multinomial, normal, poisson
+from .sampling import METHODS as _sampling_methods, bernoulli, multinomial, normal, poisson
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # in typing from Python 3.11

@@ -23,7 +23,8 @@ def _as_tuple(value: Any, what: str) -> tuple[Any, ...]:
 def _check_tensors(values: tuple[Any, ...], what: str, allow_none: bool = False) -> None:
     for i, value in enumerate(values):
         if not isinstance(value, Tensor) and not (allow_none and value is None):
-            raise TypeError(f"{what}[{i}] must be a Tensor{' or None' if allow_none else ''}, got {type(value).__name__}")
+            wanted = "a Tensor or None" if allow_none else "a Tensor"
+            raise TypeError(f"{what}[{i}] must be {wanted}, got {type(value).__name__}")
 
 
 def _gradients(roots: tuple[Tensor, ...], given: Any, what: str) -> list[Tensor]:
@@ -97,7 +98,7 @@ def backward(
     """
     if grad_variables is not None:
         if grad_tensors is not None:
-            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) are the same: only pass `grad_tensors`")
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) are the same; pass only the first")
         grad_tensors = grad_variables
     roots = _as_tuple(tensors, "tensors")
     _check_tensors(roots, "tensors")

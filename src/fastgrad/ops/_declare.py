@@ -10,6 +10,8 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from .._operator import Operator, register, required
 from .._tensor import attach
 
@@ -88,14 +90,14 @@ class Parameters:
 
     def signature(self) -> Any:
         """The same as an `inspect.Signature`, for help() and completion."""
-        import inspect      # only when somebody asks: it is slow to import
+        import inspect  # only when somebody asks: it is slow to import
 
         kinds = inspect.Parameter
         parameters = []
         for i, name in enumerate(self.names):
             kind = kinds.POSITIONAL_OR_KEYWORD if i < self.n_positional else kinds.KEYWORD_ONLY
             if i == self.varargs:
-                kind = kinds.VAR_POSITIONAL
+                kind = kinds.VAR_POSITIONAL  # type: ignore[assignment]
             default = kinds.empty if self.defaults[i] is required() else self.defaults[i]
             parameters.append(kinds(name, kind, default=default))
         return inspect.Signature(parameters)
@@ -123,6 +125,7 @@ def operator(
     inplace: bool = False,
     numpy: Any = (),
     loops: Iterable[int] | None = None,
+    reduces: str | None = None,
     domain: Any = REALS,
     special: Iterable[float] = (),
     samples: Callable[..., Any] | None = None,
@@ -162,13 +165,16 @@ def operator(
     differentiable : bool
         False says outright that there is no derivative.
     node : str, optional
-        The node's name without ``Backward0``, where PyTorch's is not the operator's name in CamelCase.
+        The node's name without ``Backward0``, where PyTorch's is not the operator's name in CamelCase; whole, if it ends
+        with another number (``PowBackward1``).
     aliases, method, public, inplace : iterable of str, bool, bool, bool
         Further names; whether there are a Tensor method, a function in ``fastgrad`` and an in-place form.
     numpy : callable or tuple of them
         NumPy functions and ufuncs that dispatch to this operator.
     loops : iterable of int, optional
         The dtype codes for which NumPy's loops mean the same as PyTorch's operator (all, if not given).
+    reduces : {"sum", "mean"}, optional
+        Called with a tensor alone, the operator is this full reduction, and runs without making an ndarray.
     domain, special, samples, complex
         For the tests: interval of random arguments, special values, argument lists, whether complex works.
     source : str
@@ -192,12 +198,15 @@ def operator(
     op = Operator(
         parameters.name, names, parameters.defaults, parameters.n_positional, parameters.varargs,
         tuple(names.index(n) for n in tensor_names), sequence is not None, forward, vjp,
-        f"{node or camel(parameters.name)}Backward0", dtypes, view, outputs, flags,
+        node if node and node[-1].isdigit() else f"{node or camel(parameters.name)}Backward0", dtypes, view, outputs,
+    flags,
     )
     if outputs:
-        op.set_outputs(namedtuple(parameters.name, outputs), multi_view)  # type: ignore[misc]
+        op.set_outputs(namedtuple(parameters.name, outputs), multi_view)
     elif multi_view:
         op.set_outputs(None, True)
+    if reduces:
+        op.set_reduction(np.add, reduces == "mean")
     if loops is not None:
         op.limit_loops(frozenset(loops))
     register(op, types.MethodType)
@@ -208,7 +217,7 @@ def operator(
     declarations[op.name] = Declaration(
         op.name, op, vjp, domain, samples, jvp=jvp, fused=fused or {}, aliases=tuple(aliases), special=tuple(special),
         complex=complex, source=source, inplace=inplace, method=method, public=public, composite=False,
-        differentiable=differentiable, tensor_names=tuple(tensor_names),
+        differentiable=differentiable, tensor_names=tuple(tensor_names), outputs=outputs, multi_view=multi_view,
     )
     publish(op, (op.name, *aliases), method=method, public=public)
     if inplace:
@@ -256,14 +265,20 @@ def publish(function: Any, names: Iterable[str], *, method: bool, public: bool) 
 
 def publish_inplace(op: Operator, names: Iterable[str]) -> None:
     """The in-place form, under each name with an underscore."""
+    for name in names:
+        attach(f"{name}_", inplace_form(op, f"{name}_"))
 
-    def inplace_form(self: Any, *args: Any, **kwargs: Any) -> Any:
+
+def inplace_form(op: Operator, name: str) -> Callable[..., Any]:
+    """A function that writes an operator's result into its first argument."""
+
+    def form(self: Any, *args: Any, **kwargs: Any) -> Any:
         return op.inplace(self, *args, **kwargs)
 
-    inplace_form.__doc__ = f"In-place form of :func:`fastgrad.{op.name}`: writes into the tensor and returns it."
-    for name in names:
-        inplace_form.__name__ = inplace_form.__qualname__ = f"{name}_"
-        attach(f"{name}_", inplace_form)
+    form.__name__ = form.__qualname__ = name
+    form.__doc__ = f"In-place form of :func:`fastgrad.{op.name}`: writes into the tensor and returns it."
+    form.__wrapped__ = op  # type: ignore[attr-defined]     # for its signature
+    return form
 
 
 def camel(name: str) -> str:

@@ -1,6 +1,8 @@
 """Floor 3: small pieces that several families' formulas use."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from .._errors import dim_out_of_range
@@ -42,9 +44,30 @@ def reduced_axes(dim: int | tuple[int, ...] | list[int] | None, ndim: int) -> tu
     return (normal_dim(dim, ndim),) if ndim else (normal_dim(dim, 0),)[:0]
 
 
+def real_product(a: Any, b: Any) -> Any:
+    """``Re(conj(a) * b)``: what each pair of complex elements adds to the inner product of the underlying reals."""
+    return (a.conj() * b).real if a.dtype.is_complex else a * b
+
+
 def unreduced(g: Any, shape: tuple[int, ...], dim: Any, keepdim: bool) -> Any:
     """The cotangent of a reduction with its reduced dimensions put back as size 1, ready to broadcast."""
-    if keepdim or not shape:
+    if keepdim or dim is None or not shape:      # a full reduction broadcasts as it is
         return g
     axes = reduced_axes(dim, len(shape))
     return g.reshape(tuple(1 if i in axes else n for i, n in enumerate(shape)))
+
+
+def numpy_words(function: Callable[..., Any]) -> Callable[..., Any]:
+    """For composites: take NumPy's keywords ``axis`` and ``keepdims`` beside PyTorch's, as every operator does."""
+
+    @wraps(function)
+    def renamed(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            for word, own in (("axis", "dim"), ("keepdims", "keepdim")):
+                if word in kwargs:
+                    if own in kwargs:
+                        raise TypeError(f"{function.__name__}() got both '{own}' and '{word}'")
+                    kwargs[own] = kwargs.pop(word)
+        return function(*args, **kwargs)
+
+    return renamed
