@@ -165,8 +165,8 @@ def operator(
     differentiable : bool
         False says outright that there is no derivative.
     node : str, optional
-        The node's name without ``Backward0``, where PyTorch's is not the operator's name in CamelCase; whole, if it ends
-        with another number (``PowBackward1``).
+        The node's name without ``Backward0``, where PyTorch's is not the operator's name in CamelCase; whole, if it
+        ends with another number (``PowBackward1``).
     aliases, method, public, inplace : iterable of str, bool, bool, bool
         Further names; whether there are a Tensor method, a function in ``fastgrad`` and an in-place form.
     numpy : callable or tuple of them

@@ -1,4 +1,4 @@
-"""Floor 3: forwards made of NumPy's ufuncs, the dtypes for which their loops mean what PyTorch means, and docstrings."""
+"""Floor 3: forwards made of NumPy's ufuncs, the dtypes for which their loops are PyTorch's, and docstrings."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -69,8 +69,8 @@ def times_alpha(name: str, input: Any, other: Any, alpha: Any) -> Any:
 
 
 ALPHA = (
-    "input, other : Tensor or number\nalpha : number\n    What `other` is multiplied with first; of no higher category than the "
-    "result."
+    "input, other : Tensor or number\nalpha : number\n    What `other` is multiplied with first; of no higher category "
+    "than the result."
 )
 
 
@@ -125,8 +125,8 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 def neg_forward(input: Array) -> Any:
     if input.dtype.kind == "b":
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
-            "`~` or `logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         )
     return np.negative(input)
 
@@ -139,7 +139,8 @@ operator(
     vjp=dict(input=lambda g: -g),
     fused=dict(forward="-input", input="-g"),
     jvp=LINEAR, aliases=("negative",), inplace=True, numpy=np.negative,
-    doc=doc("``-input``.", "Linear: saves nothing (elementary).", ">>> fg.neg(fg.tensor([1.0, -2.0]))\ntensor([-1.,  2.])", raises="RuntimeError\n    For bool."),
+    doc=doc("``-input``.", "Linear: saves nothing (elementary).",
+            ">>> fg.neg(fg.tensor([1.0, -2.0]))\ntensor([-1.,  2.])", raises="RuntimeError\n    For bool."),
 )
 
 # --- Products and quotients ------------------------------------------------------------------------------------------
@@ -182,8 +183,8 @@ def quotient_forward(name: str, ufunc: np.ufunc) -> Any:
 
 
 QUOTIENT_ERRORS = (
-    "RuntimeError\n    (\"ZeroDivisionError\") Where an integer is divided by 0; floats give inf and NaN.\nNotImplementedError"
-    "\n    For bool and complex tensors."
+    "RuntimeError\n    (\"ZeroDivisionError\") Where an integer is divided by 0; floats give inf and NaN.\n"
+    "NotImplementedError\n    For bool and complex tensors."
 )
 
 floor_divide = operator(
@@ -237,7 +238,8 @@ present(div_public, div_, ("div", "divide"), doc(
     "``input / other``; integers give the default dtype.",
     "The cotangents are ``g / conj(other)`` and ``-g * conj(input / other**2)``; with a rounding mode, 0 (elementary).",
     ">>> fg.div(fg.tensor([7, -7]), 2, rounding_mode=\"trunc\")\ntensor([ 3, -3])",
-    arguments="input, other : Tensor or number\nrounding_mode : None, \"floor\" or \"trunc\"\n    Rounding keeps integers integers.",
+    arguments="input, other : Tensor or number\nrounding_mode : None, \"floor\" or \"trunc\"\n"
+    "    Rounding keeps integers integers.",
     raises="RuntimeError\n    (\"ZeroDivisionError\") Where an integer is divided by 0 with rounding."))
 
 
@@ -368,11 +370,12 @@ def pow_(self: Tensor, exponent: Any) -> Tensor:
 
 present(pow_public, pow_, ("pow",), doc(
     "``input ** exponent``.",
-    "``g * conj(exponent * input**(exponent - 1))``, 0 for the exponent 0; and ``g * conj(result * log(input))``, 0 where "
-    "0 is raised to a power that is not negative (elementary).",
+    "``g * conj(exponent * input**(exponent - 1))``, 0 for the exponent 0; and ``g * conj(result * log(input))``, 0 "
+    "where 0 is raised to a power that is not negative (elementary).",
     ">>> fg.pow(fg.tensor([1.0, 2.0, 3.0]), 2)\ntensor([1., 4., 9.])",
     arguments="input, exponent : Tensor or number",
-    raises="RuntimeError\n    For an integer tensor to a negative integer number. (A negative tensor gives 0, 1 or -1.)"))
+    raises="RuntimeError\n    For an integer tensor to a negative integer number. (A negative tensor gives 0, 1 or "
+    "-1.)"))
 
 
 @composite("float_power(input, exponent)", numpy=np.float_power,

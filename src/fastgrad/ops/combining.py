@@ -79,6 +79,7 @@ operator(
     samples=lambda make: [((make(2, 3), make(3), 0.3), {}), ((make(2, 3), make(3), make(2, 1)), {}),
                           ((make(), make(), make()), {})],
     doc=doc("``input + weight * (end - input)``.",
-            "``g * conj(1 - weight)``, ``g * conj(weight)``, ``g * conj(end - input)``; with a number as weight nothing is "
-            "saved (elementary).", arguments="input, end : Tensor\n    Of one dtype.\nweight : Tensor or number"),
+            "``g * conj(1 - weight)``, ``g * conj(weight)``, ``g * conj(end - input)``; with a number as weight "
+            "nothing is saved (elementary).",
+            arguments="input, end : Tensor\n    Of one dtype.\nweight : Tensor or number"),
 )

@@ -98,8 +98,8 @@ isclose = operator(
     forward=close_forward, dtypes=SAME, differentiable=False,
     samples=lambda make: [((make(2, 3), make(3)), {}), ((make(), make(), 0.5, 0.1, True), {})],
     doc=doc("Where ``|input - other| <= atol + rtol * |other|``.", returns=TRUTH,
-            arguments="input, other : Tensor\n    Of one dtype.\nrtol, atol : float\nequal_nan : bool\n    Whether two NaN are "
-            "close.", raises="RuntimeError\n    If the dtypes differ or a tolerance is negative."),
+            arguments="input, other : Tensor\n    Of one dtype.\nrtol, atol : float\nequal_nan : bool\n    Whether two "
+            "NaN are close.", raises="RuntimeError\n    If the dtypes differ or a tolerance is negative."),
 )
 
 

@@ -143,8 +143,8 @@ operator(
 
 def unpaired_forward(input: Array) -> Array:
     if input.dtype not in (np.float32, np.float64):
-        raise RuntimeError(f"view_as_complex is only supported for float and double tensors, but got a tensor of scalar "
-                           f"type: {input.dtype}")
+        raise RuntimeError(f"view_as_complex is only supported for float and double tensors, but got a tensor of "
+                           f"scalar type: {input.dtype}")
     if input.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:
@@ -163,7 +163,7 @@ def unpaired_forward(input: Array) -> Array:
 operator(
     "view_as_complex(input)",
     forward=unpaired_forward, vjp=dict(input=lambda g: g.view_as_real()), dtypes=KEEP, jvp=LINEAR, view=True,
-    complex=False, samples=lambda make: [((make(3, 2),), {}), ((make(2,),), {})],
+    complex=False, samples=lambda make: [((make(3, 2).contiguous(),), {}), ((make(2).contiguous(),), {})],
     doc=doc("A view of pairs of real numbers (last dimension of size 2, contiguous) as complex numbers.",
             "The cotangent's parts (elementary)."),
 )

@@ -111,6 +111,7 @@ cofactor = operator(
     forward=cofactor_forward,
     vjp=dict(A=lambda g, A: cofactor_vjp(g, A)),
     dtypes=KEEP, tensors="A", public=False, method=False, samples=NO_SAMPLES,
+    doc="The matrix of cofactors of a square matrix, singular or not: the derivative of its determinant.",
 )
 
 
@@ -418,7 +419,7 @@ lower_cholesky = operator(
     forward=cholesky_forward,
     vjp=dict(A=linalg_cholesky_vjp_A),
     dtypes=KEEP, tensors="A", node="LinalgCholeskyEx", public=False, method=False,
-    samples=NO_SAMPLES,
+    samples=NO_SAMPLES, doc="The lower Cholesky factor: see ``linalg.cholesky``.",
     source="Murray, Differentiation of the Cholesky decomposition (2016), eq. 10",
 )
 

@@ -274,7 +274,7 @@ unfold = operator(
     forward=unfold_forward,
     vjp=dict(input=lambda g, input_shape, dimension, size, step: fold_windows(g, input_shape, dimension, size, step)),
     dtypes=KEEP, view=True, jvp=LINEAR, public=False,
-    samples=lambda make: [((make(5), 0, 3, 1), {}), ((make(2, 7), -1, 3, 2), {}), ((make(4, 2), 0, 2, 3), {})],
+    samples=lambda make: [((make(5), 0, 3, 1), {}), ((make(2, 7), 1, 3, 2), {}), ((make(4, 2), 0, 2, 3), {})],
     doc="""All slices of a length in a dimension, `step` apart; a view with a new last dimension of that length.
 
     Examples

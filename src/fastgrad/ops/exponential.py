@@ -188,10 +188,9 @@ def logit_forward(input: Array, eps: float | None) -> Any:
 
 
 def logit_vjp_input(g: Any, input: Any, eps: float | None) -> Any:
-    slope = g / (input * (1 - input))
     low = 0.0 if eps is None else eps
-    outside = (input < low) | (input > 1 - low)
-    return where(outside, math.nan if eps is None else 0, slope)
+    inside = (input >= low) & (input <= 1 - low)
+    return where(inside, g / (input * (1 - input)), math.nan if eps is None else 0)
 
 
 operator(

@@ -208,20 +208,27 @@ def pair(values: Array, indices: Array, axis: int, keepdim: bool, ndim: int) -> 
     return values.squeeze(axis), indices.squeeze(axis)
 
 
-def median_places(ordered: Array, axis: int, skip_nan: bool) -> Array:
-    """Where in the sorted rows the lower of the middle two is; NaN lie at the end, and win unless they are skipped."""
-    n = ordered.shape[axis]
-    numbers: Array = np.add.reduce(ordered == ordered, axis, np.int64, None, True)
-    middle: Array = (np.maximum(numbers, 1) - 1) // 2
-    return middle if skip_nan else np.where(numbers < n, n - 1, middle)
+def medians(rows: Array, axis: int, skip_nan: bool) -> Array:
+    """The lower of the middle two of each row, with the reduced dimension; NaN win unless they are skipped."""
+    n = rows.shape[axis]
+    if rows.dtype.kind != "f" or not np.isnan(MAXIMUM(rows, None)):
+        middle = (n - 1) // 2
+        return np.partition(rows, middle, axis).take([middle], axis)
+    numbers: Array = np.add.reduce(rows == rows, axis, np.int64, None, True)
+    places: Array = (np.maximum(numbers, 1) - 1) // 2
+    if not skip_nan:
+        places = np.where(numbers < n, n - 1, places)
+    return np.take_along_axis(np.sort(rows, axis), places, axis)       # NaN are sorted to the end
 
 
 def median_row(name: str, skip_nan: bool, input: Array, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if input.dtype.kind == "b":
         raise not_implemented("median_out", input.dtype)
     rows, axis = row_axis(name, "median_out", input, dim)
-    ordered = np.sort(rows, axis)
-    values = np.take_along_axis(ordered, median_places(ordered, axis, skip_nan), axis)
+    if rows.size:
+        values = medians(rows, axis, skip_nan)
+    else:
+        values = np.empty([1 if i == axis else n for i, n in enumerate(rows.shape)], rows.dtype)
     same = (rows == values) | ((rows != rows) & (values != values))
     return pair(values, np.argmax(same, axis, keepdims=True), axis, keepdim, input.ndim)
 
@@ -253,6 +260,7 @@ def row_operator(name: str, forward: Any, node: str) -> Any:
             ((make(3), 0, False), {}), ((make(2, 3), -1, True), {}), ((make(2, 3), 0, False), {}),
             ((make(2, 3, 2), 1, False), {}), ((make(), 0, False), {}), ((make(0, 2), 1, False), {}),
         ],
+        doc=f"The {name} along a dimension, and where it is; see :func:`fastgrad.{name}`.",
     )
     op.set_outputs(namedtuple(name, ["values", "indices"]), False)
     return op
@@ -302,22 +310,23 @@ def median_all(skip_nan: bool, input: Array) -> Any:
     check_order("median_cpu", input)
     if not input.size:
         return np.array(np.nan if input.dtype.kind == "f" else np.iinfo(input.dtype).min, input.dtype)
-    ordered = np.sort(input, None)
-    return np.take_along_axis(ordered, median_places(ordered, 0, skip_nan), 0).reshape(())
+    return medians(input.reshape(-1), 0, skip_nan).reshape(())
 
 
-def all_operator(signature: str, forward: Any, node: str) -> Any:
+def all_operator(name: str, forward: Any, node: str) -> Any:
     return operator(
-        signature, forward=forward, vjp=dict(input=all_vjp_input), jvp=dict(input=all_jvp_input), dtypes=KEEP,
-        node=node, public=False, method=False, complex=False,
+        f"_{name}_all(input)",
+        forward=forward, vjp=dict(input=all_vjp_input), jvp=dict(input=all_jvp_input), dtypes=KEEP, node=node,
+        public=False, method=False, complex=False,
         samples=lambda make: [((make(2, 3),), {}), ((make(),), {}), ((make(3, 2).T,), {})],
+        doc=f"The {name} of all elements; see :func:`fastgrad.{name}`.",
     )
 
 
-max_all = all_operator("_max_all(input)", lambda input: extremum_all("max", MAXIMUM, input), "MaxBackward1")
-min_all = all_operator("_min_all(input)", lambda input: extremum_all("min", MINIMUM, input), "MinBackward1")
-median_of_all = all_operator("_median_all(input)", lambda input: median_all(False, input), "MedianBackward0")
-nanmedian_of_all = all_operator("_nanmedian_all(input)", lambda input: median_all(True, input), "NanmedianBackward0")
+max_all = all_operator("max", lambda input: extremum_all("max", MAXIMUM, input), "MaxBackward1")
+min_all = all_operator("min", lambda input: extremum_all("min", MINIMUM, input), "MinBackward1")
+median_of_all = all_operator("median", lambda input: median_all(False, input), "MedianBackward0")
+nanmedian_of_all = all_operator("nanmedian", lambda input: median_all(True, input), "NanmedianBackward0")
 
 # --- The public forms ------------------------------------------------------------------------------------------------
 

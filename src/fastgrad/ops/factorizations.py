@@ -298,7 +298,7 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint:
     return linalg_solve_triangular(LU, half, upper=True)
 
 
-@composite("lu_solve(b, LU_data, LU_pivots)", method=False, samples=NO_SAMPLES)
+@composite("lu_solve(b, LU_data, LU_pivots)", samples=NO_SAMPLES)
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """X in ``A @ X = b``: see ``linalg.lu_solve``."""
     return linalg_lu_solve(LU_data, LU_pivots, b)

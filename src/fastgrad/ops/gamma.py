@@ -104,7 +104,8 @@ operator(
     vjp=dict(input=lambda g, result: g * ((result * result).exp() / TWO_OVER_ROOT_PI)),
     dtypes=FLOAT, jvp=DIAGONAL, inplace=True, domain=UNIT, complex=False,
     source="S. Winitzki, A handy approximation for the error function and its inverse (2008), for the start",
-    doc=doc("The inverse of erf: infinite at -1 and 1, NaN outside.", "``sqrt(pi) / 2 * exp(result**2)`` (elementary)."),
+    doc=doc("The inverse of erf: infinite at -1 and 1, NaN outside.",
+            "``sqrt(pi) / 2 * exp(result**2)`` (elementary)."),
 )
 
 # --- The gamma function ----------------------------------------------------------------------------------------------
@@ -211,7 +212,7 @@ polygamma_operator = operator(
 
 
 @composite("polygamma(n, input)", method=False, complex=False,
-           samples=lambda make: [((1, make(2, 3).abs() + 0.5), {}), ((0, make(2).abs() + 0.5), {})])
+           samples=lambda make: [((2, make(2, 3).abs() + 0.5), {}), ((0, make(2).abs() + 0.5), {})])
 def polygamma(n: int, input: Any) -> Any:
     """The derivative of order `n` of the digamma function.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _dtypes
 from .._operator import set_index_functions
 from .._tensor import Tensor, attach, from_ndarray
 from ._declare import KEEP, LINEAR, composite, operator
@@ -409,7 +410,6 @@ def taken_apart(index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], list[Tens
                              f"indices (got {kind.__name__})")
     if not any(i is Ellipsis for i in basic):
         basic.append(...)
-        spec.append(...)
     return tuple(basic), tuple(spec), arrays
 
 
@@ -440,6 +440,9 @@ def has_only_ints(basic: tuple[Any, ...]) -> bool:
     return type(basic[0]) is int and all(type(i) is int for i in basic[:-1])
 
 
+INDEX_CODES = frozenset(d.code for d in _dtypes.DTYPES if d.category <= 1) - {_dtypes.uint8.code}
+
+
 def getitem(t: Tensor, index: Any) -> Any:
     """What ``t[index]`` calls. The usual ``t[i]`` and ``t[i:j]`` come first, and short: loops are made of them."""
     kind = type(index)
@@ -447,6 +450,8 @@ def getitem(t: Tensor, index: Any) -> Any:
         return select_items(t, (index, ...))
     if kind is slice:
         return slice_items(t, (plain_slice(index), ...))
+    if kind is Tensor and index.ndim and index.dtype.code in INDEX_CODES:
+        return index_items(t, [index], (0,))
     basic, spec, arrays = taken_apart(index)
     if not arrays:
         return (select_items if has_only_ints(basic) else slice_items)(t, basic)
@@ -464,8 +469,11 @@ def setitem(t: Tensor, index: Any, value: Any) -> None:
     elif type(value) is complex and not t.dtype.is_complex:
         raise RuntimeError(f"value cannot be converted to type {t.dtype} without overflow: {value} is complex")
     kind = type(index)
+    arrays = None
     if kind is int:
-        basic, arrays = (index, ...), None
+        basic = (index, ...)
+    elif kind is slice:
+        basic = (plain_slice(index), ...)
     else:
         basic, spec, arrays = taken_apart(index)
     if not arrays:

@@ -9,7 +9,7 @@ import numpy as np
 from .._tensor import Tensor
 from ._declare import KEEP, LINEAR, PROMOTE, composite, operator
 from ._helpers import normal_dim
-from .indexing import slice_items
+from .indexing import FULL, select_items, slice_items
 from .views import as_tensor, atleast_1d, atleast_2d, atleast_3d, broadcast_tensors
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ def cat_vjp_tensors(g: Any, tensors_shape: Any, dim: int, sizes: tuple[int, ...]
     """Each tensor's own part of g; an empty one that was skipped gets its emptiness back."""
     gradients: list[Any] = []
     start = 0
-    before = (slice(None),) * dim
+    before = (FULL,) * dim
     for shape, size in zip(tensors_shape, sizes):
         if shape is None:
             gradients.append(None)
@@ -103,20 +103,23 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None, out: Any = None)
     given = listed(tensors, "cat")
     if not given:
         raise ValueError("cat(): expected a non-empty list of Tensors")
-    dim = dim if axis is None else axis
-    first = next((t for t in given if not is_skipped(t.shape)), given[0])
-    at = normal_dim(dim, first.ndim)
-    sizes = []
-    for i, t in enumerate(given):
-        shape = t.shape
-        if not shape:
-            raise RuntimeError(f"cat: zero-dimensional tensor (at position {i}) cannot be concatenated; use stack")
-        sizes.append(0 if is_skipped(shape) else check_joinable(shape, first.shape, at, i))
-    return written_out(cat_along(given, at, tuple(sizes)), out)
+    shapes = [tuple(t.shape) for t in given]
+    first = shapes[0]
+    if is_skipped(first):
+        first = next((s for s in shapes if not is_skipped(s)), first)
+    at = normal_dim(dim if axis is None else axis, len(first))
+    if not all(shapes):
+        raise RuntimeError(f"cat: zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated; use "
+                           "stack")
+    sizes = tuple([s[at] if s == first else joined_size(s, first, at, i) for i, s in enumerate(shapes)])
+    result = cat_along(given, at, sizes)
+    return result if out is None else written_out(result, out)
 
 
-def check_joinable(shape: tuple[int, ...], first: tuple[int, ...], dim: int, i: int) -> int:
-    """The size in `dim`, if all others agree."""
+def joined_size(shape: tuple[int, ...], first: tuple[int, ...], dim: int, i: int) -> int:
+    """The size in `dim` of tensor number i, if all others agree with the first tensor's."""
+    if is_skipped(shape):
+        return 0
     if len(shape) != len(first):
         raise RuntimeError(f"cat: Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
     if shape[:dim] != first[:dim] or shape[dim + 1:] != first[dim + 1:]:
@@ -127,8 +130,6 @@ def check_joinable(shape: tuple[int, ...], first: tuple[int, ...], dim: int, i: 
 
 
 def written_out(result: Any, out: Any) -> Any:
-    if out is None:
-        return result
     if result.requires_grad or out.requires_grad:
         raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the "
                            "arguments requires grad.")
@@ -143,12 +144,15 @@ def stack_forward(tensors: list[Array], dim: int) -> Array:
         if t.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and "
                                f"{list(t.shape)} at entry {i}")
-    return np.stack(tensors, normal_dim(dim, len(shape) + 1))
+    at = normal_dim(dim, len(shape) + 1)
+    place = (FULL,) * at + (None, ...)
+    return np.concatenate([t[place] for t in tensors], at)      # np.stack does this too, and takes three times as long
 
 
 def stack_vjp_tensors(g: Any, dim: int) -> list[Any]:
     at = normal_dim(dim, g.ndim)
-    return [g.select(at, i) for i in range(g.shape[at])]
+    before = (FULL,) * at
+    return [select_items(g, (*before, i, ...)) for i in range(g.shape[at])]
 
 
 stack = operator(
@@ -292,7 +296,7 @@ def stack_columns(columns: list[Any]) -> Any:
 
 
 def split_forward(input: Array, sizes: tuple[int, ...], dim: int) -> tuple[Array, ...]:
-    before = (slice(None),) * dim
+    before = (FULL,) * dim
     ends = accumulate(sizes)
     return tuple(input[(*before, slice(end - n, end))] for n, end in zip(sizes, ends))
 
@@ -480,7 +484,7 @@ def tensor_split(
         sizes = [max(b - a, 0) for a, b in zip(bounds, bounds[1:])]
         if sum(sizes) == n:
             return split_sizes(input, tuple(sizes), at)  # type: ignore[no-any-return]
-        before = (slice(None),) * at           # indices that go back: the pieces overlap, so each is cut for itself
+        before = (FULL,) * at           # indices that go back: the pieces overlap, so each is cut for itself
         return tuple(slice_items(input, (*before, slice(a, b), ...)) for a, b in zip(bounds, bounds[1:]))
     if not isinstance(cut, int) or cut <= 0:
         raise RuntimeError(f"tensor_split: number of sections must be larger than 0, got {cut}")

@@ -107,7 +107,7 @@ def matrix_exp(input: Any) -> Any:
 
 
 @composite("linalg_cond(A, p=None)", public=False, method=False,
-           samples=lambda make: [((make(3, 3),), {}), ((make(3, 3), 1), {}), ((make(3, 2), -2), {})])
+           samples=lambda make: [((make(3, 3),), {}), ((make(3, 2), -2), {})])
 def linalg_cond(A: Any, p: Any = None) -> Any:
     """The condition number: a norm of A times that of its inverse; by default the ratio of extreme singular values.
 

@@ -14,9 +14,10 @@ from .._tensor import Tensor, from_ndarray
 from ._declare import KEEP, composite, declarations, operator
 from ._helpers import normal_dim, numpy_words, real_product, reduced_axes, unreduced
 from ._loops import Array, is_number
-from .reductions import ADD, axis_of
-from .selection import where
+from .reductions import ADD, axis_of, nonzero_part
 from .views import cast, to_copy
+
+DOT_MAX = 8192      # elements: above 10,000 OpenBLAS divides a dot product among threads, which costs more than it takes
 
 # --- Of vectors ------------------------------------------------------------------------------------------------------
 
@@ -52,7 +53,7 @@ def vector_norm_forward(x: Array, ord: float, dim: Any, keepdim: bool, dtype: An
     if target.char == "e":
         x = x.astype(np.float32)
     if ord == 2:
-        if axis is None and x.flags.c_contiguous and x.ndim:
+        if axis is None and x.flags.c_contiguous and x.ndim and x.size <= DOT_MAX:
             flat = x.reshape(-1)
             total = np.vdot(flat, flat).real
             result: Any = np.sqrt(total)
@@ -103,15 +104,15 @@ def vector_norm_vjp_x(g: Any, x: Any, result: Any, ord: float, dim: Any, keepdim
     if ord == 1:
         return x.sgn() * g
     if ord == 2:
-        return x * where(norm == 0, 0, g / norm)
+        return x * nonzero_part(lambda n: g / n, norm)
     if math.isinf(ord):
         size = x.detach().abs()
         chosen = (size == norm.detach()).logical_or(size.isnan())
         return x.sgn() * (g / chosen.sum(dim, True) * chosen)
-    scale = where(norm == 0, 0, g * norm ** (1 - ord))
+    scale = nonzero_part(lambda n: g * n ** (1 - ord), norm)
     if ord >= 2:
         return x * (x.abs() ** (ord - 2) * scale)
-    return x.sgn() * (where(x == 0, 0, x.abs() ** (ord - 1)) * scale)
+    return x.sgn() * (nonzero_part(lambda size: size ** (ord - 1), x.abs()) * scale)
 
 
 def norm_samples(make: Any) -> list[Any]:
@@ -339,7 +340,7 @@ CDIST_BLOCK = 65536        # differences at a time: half a megabyte of float64, 
 def cdist_vjp(g: Any, own: Any, other: Any, result: Any, p: float) -> Any:
     """The cotangent of the points `own`, which are the rows of `g` and of `result`."""
     if p == 2:
-        weight = where(result == 0, 0, g / result)
+        weight = nonzero_part(lambda n: g / n, result)
         return own * weight.sum(-1, True) - weight @ other
     difference = own.unsqueeze(-2) - other.unsqueeze(-3)
     cotangent = vector_norm_vjp_x(g, difference, result, p, -1, False, None)

@@ -82,7 +82,7 @@ def arranged(result: Any, q: Any, axis: int | None, ndim: int, keepdim: bool) ->
 
 
 def quantile_samples(make: Any) -> list[Any]:
-    several = from_ndarray(np.array([0.1, 0.3, 0.8]), False)
+    several = from_ndarray(np.array([0.1, 0.3, 0.8], make().dtype.numpy), False)
     return [
         ((make(5), 0.3), {}), ((make(2, 4), several), {}), ((make(2, 4), several, 1, True), {}),
         ((make(3, 2), 0.5, 0), {}), ((make(), 0.5), {}), ((make(5), 0.3), {"interpolation": "nearest"}),

@@ -31,7 +31,7 @@ flip = operator(
     vjp=dict(input=lambda g, dims: flip(g, dims)),
     dtypes=KEEP, jvp=LINEAR,
     samples=lambda make: [
-        ((make(2, 3), 0), {}), ((make(2, 3), (0, -1)), {}), ((make(2, 3), ()), {}), ((make(0), 0), {}),
+        ((make(2, 3), (0,)), {}), ((make(2, 3), (0, -1)), {}), ((make(2, 3), ()), {}), ((make(0), (0,)), {}),
     ],
     doc="""The order of the elements reversed along the given dimensions.
 

@@ -16,7 +16,11 @@ from ._declare import KEEP, LINEAR, operator
 
 
 class Region(NamedTuple):
-    """A view's geometry within its base, counted in elements of the span of memory that the base covers."""
+    """A view's geometry within its base, counted in elements of the span of memory that the base covers.
+
+    With ``parts`` the view sees the real numbers that a complex base is made of (``z.real``, ``view_as_real``): the
+    view's strides and offset count those.
+    """
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -25,14 +29,16 @@ class Region(NamedTuple):
     base_strides: tuple[int, ...]
     base_offset: int
     span: int
+    parts: bool = False
 
 
 def region_of(base: Any, view: Any) -> Region:
     steps = [(n - 1) * s for n, s in zip(base.shape, base.stride())]
     low = base.storage_offset() + sum(s for s in steps if s < 0)
+    parts = base.dtype.is_complex and not view.dtype.is_complex
     return Region(
-        tuple(view.shape), view.stride(), view.storage_offset() - low, tuple(base.shape), base.stride(),
-        base.storage_offset() - low, 1 + sum(abs(s) for s in steps),
+        tuple(view.shape), view.stride(), view.storage_offset() - (2 * low if parts else low), tuple(base.shape),
+        base.stride(), base.storage_offset() - low, 1 + sum(abs(s) for s in steps), parts,
     )
 
 
@@ -53,14 +59,17 @@ def base_of(storage: Any, region: Region) -> Any:
 
 
 def view_of(storage: Any, region: Region) -> Any:
-    return window(storage, region.shape, region.strides, region.offset)
+    """What the view sees of storage that holds the base."""
+    seen = storage.view(storage.real.dtype) if region.parts else storage
+    return window(seen, region.shape, region.strides, region.offset)
 
 
 def embed_forward(input: Any, region: Region) -> Any:
-    storage = np.zeros(region.span, input.dtype)
+    n = 2 * region.span if region.parts else region.span
+    seen = np.zeros(n, input.dtype)
     # add.at, since an expanded view sends several cotangents to one place.
-    np.add.at(storage, view_of(np.arange(region.span), region), input)
-    return base_of(storage, region)
+    np.add.at(seen, window(np.arange(n), region.shape, region.strides, region.offset), input)
+    return base_of(seen.view(np.result_type(input.dtype, np.complex64)) if region.parts else seen, region)
 
 
 def clear_forward(input: Any, region: Region) -> Any:

@@ -55,7 +55,8 @@ operator(
     "frac(input)",
     forward=frac_forward, vjp=dict(input=lambda g: g),
     fused=dict(forward="input - trunc(input)", input="g"), jvp=LINEAR, inplace=True, complex=False,
-    doc=doc("The part after the point, with the sign of the input.", "The derivative is 1: saves nothing (elementary)."),
+    doc=doc("The part after the point, with the sign of the input.",
+            "The derivative is 1: saves nothing (elementary)."),
 )
 
 round_whole = operator(
@@ -79,7 +80,8 @@ def round_decimals_forward(input: Array, decimals: int) -> Any:
 round_decimals = operator(
     "_round_decimals(input, decimals)",
     forward=round_decimals_forward, vjp=dict(input=lambda g: zeros(g)), jvp=DIAGONAL, node="Round",
-    doc=doc("Rounded to `decimals` digits.", FLAT, arguments="input : Tensor\ndecimals : int"), public=False, method=False, complex=False, samples=lambda make: [((make(2, 3), 1), {}), ((make(), -1), {})],
+    doc=doc("Rounded to `decimals` digits.", FLAT, arguments="input : Tensor\ndecimals : int"), public=False,
+    method=False, complex=False, samples=lambda make: [((make(2, 3), 1), {}), ((make(), -1), {})],
 )
 
 
@@ -94,7 +96,8 @@ def round_(self: Tensor, *, decimals: int = 0) -> Tensor:
 present(round_public, round_, ("round",), doc(
     "Rounded to the nearest whole number, halves to even; integers stay.", FLAT,
     ">>> fg.round(fg.tensor([0.5, 1.5, -0.7]))\ntensor([ 0.,  2., -1.])",
-    arguments="input : Tensor\ndecimals : int\n    Digits after the point to keep; negative: before it. Floats only, if not 0.",
+    arguments="input : Tensor\ndecimals : int\n    Digits after the point to keep; negative: before it. Floats only, "
+    "if not 0.",
     raises=NO_KERNEL))
 
 operator(
@@ -141,7 +144,8 @@ operator(
     forward=frexp_forward, vjp=dict(input=frexp_vjp_input), outputs=("mantissa", "exponent"),
     nondifferentiable=("exponent",), dtypes=KEEP, jvp=DIAGONAL, numpy=np.frexp, complex=False,
     doc=doc("Mantissa in [0.5, 1) and exponent, so that ``input = mantissa * 2**exponent``.",
-            "``g * 2**-exponent`` for the mantissa (elementary).", returns="A named tuple of mantissa and exponent (int32)."),
+            "``g * 2**-exponent`` for the mantissa (elementary).",
+            returns="A named tuple of mantissa and exponent (int32)."),
 )
 
 
@@ -189,8 +193,8 @@ operator(
     jvp=DIAGONAL, inplace=True, numpy=np.nan_to_num, complex=True,
     samples=lambda make: [((make(2, 3),), {}), ((make(), 1.0, 2.0, -2.0), {})],
     doc=doc("NaN and infinities replaced by numbers.", "1 where the input is finite, else 0 (elementary).",
-            arguments="input : Tensor\nnan, posinf, neginf : number, optional\n    By default 0, and the largest and the "
-            "smallest number of the dtype."),
+            arguments="input : Tensor\nnan, posinf, neginf : number, optional\n    By default 0, and the largest and "
+            "the smallest number of the dtype."),
 )
 
 
@@ -202,6 +206,9 @@ def nextafter_forward(input: Array, other: Array) -> Any:
 
 operator(
     "nextafter(input, other)",
-    forward=nextafter_forward, inplace=True, differentiable=False, numpy=np.nextafter, complex=False,
-    doc=doc("The next number of the dtype after `input` towards `other`.", arguments="input, other : Tensor"),
+    forward=nextafter_forward, inplace=True, numpy=np.nextafter, complex=False, jvp=DIAGONAL,
+    vjp=dict(input=lambda g, input, other: where(input == other, 0, g), other=lambda g: zeros(g)),
+    doc=doc("The next number of the dtype after `input` towards `other`.",
+            "1 by `input` and 0 by `other`; 0 where they are equal (as in PyTorch).",
+            arguments="input, other : Tensor"),
 )

@@ -238,7 +238,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 @composite(
     "unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None)", differentiable=False,
-    samples=lambda make: [((make(4),), {}), ((make(2, 3),), {"dim": 0})],
+    samples=lambda make: [((make(4).detach(),), {}), ((make(2, 3).detach(),), {"dim": 0})],
 )
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None,
@@ -262,7 +262,7 @@ def unique(
 
 @composite(
     "unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)", differentiable=False,
-    samples=lambda make: [((make(4),), {})],
+    samples=lambda make: [((make(4).detach(),), {})],
 )
 def unique_consecutive(
     input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None

@@ -203,6 +203,7 @@ eigvals_only = operator(
     forward=eigvals_forward,
     vjp=dict(A=lambda g, A: (lambda V: linalg_solve(mH(V), g.unsqueeze(-1) * mH(V)))(linalg_eig(A)[1])),
     dtypes=KEEP, tensors="A", public=False, method=False, node="LinalgEig", samples=NO_SAMPLES, source=EIG,
+    doc="The eigenvalues alone: see ``linalg.eigvals``.",
 )
 
 
@@ -300,7 +301,7 @@ svdvals_only = operator(
     forward=svdvals_forward,
     vjp=dict(A=svdvals_vjp),
     dtypes=KEEP, tensors="A", public=False, method=False, node="LinalgSvd",
-    samples=lambda make: [((make(3, 2),), {})], source=SVD,
+    samples=lambda make: [((make(3, 2),), {})], source=SVD, doc="The singular values alone: see ``linalg.svdvals``.",
 )
 
 

@@ -11,7 +11,7 @@ from .._tensor import from_ndarray
 from ._declare import KEEP, composite, functions, operator
 from ._helpers import conj, numpy_words, real_product, unreduced
 from ._loops import Array, doc, not_implemented
-from .reductions import ADD, axis_of
+from .reductions import ADD, axis_of, nonzero_part
 from .selection import where
 
 ARGUMENTS = (
@@ -80,7 +80,8 @@ def var_jvp_input(t: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, co
 def std_jvp_input(
     t: Any, input: Any, result: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any
 ) -> Any:
-    return where(result == 0, 0, var_jvp_input(t, input, dim, unbiased, keepdim, correction) / (result * 2))
+    t = var_jvp_input(t, input, dim, unbiased, keepdim, correction)
+    return nonzero_part(lambda std: t / (std * 2), result)
 
 
 def var_vjp_input(g: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
@@ -91,7 +92,7 @@ def var_vjp_input(g: Any, input: Any, dim: Any, unbiased: Any, keepdim: bool, co
 def std_vjp_input(g: Any, input: Any, result: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
     dim, correction = what_to_reduce("std", dim, unbiased, correction)
     # The square root has no derivative at 0; of equal numbers the subgradient 0 is taken.
-    return var_cotangent(where(result == 0, 0, g / (result * 2)), input, dim, keepdim, correction)
+    return var_cotangent(nonzero_part(lambda std: g / (std * 2), result), input, dim, keepdim, correction)
 
 
 def var_samples(make: Any) -> list[Any]:
@@ -290,7 +291,7 @@ operator(
     forward=bincount_forward,
     tensors="input weights", dtypes=KEEP, differentiable=False, complex=False,
     samples=lambda make: [((from_ndarray(np.array([0, 2, 2]), False),), {}),
-                          ((from_ndarray(np.array([0, 2, 2]), False), make(3), 5), {})],
+                          ((from_ndarray(np.array([0, 2, 2]), False), make(3).detach(), 5), {})],
     doc=doc("How often each number from 0 on occurs, or the sum of its weights.", "",
             ">>> fg.bincount(fg.tensor([0, 2, 2]))\ntensor([1, 0, 2])",
             arguments="input : Tensor of int\n    Of one dimension, not negative.\nweights : Tensor, optional\n"

@@ -65,7 +65,8 @@ operator(
 
 def sinc_forward(input: Array) -> Any:
     scaled = input * input.dtype.type(math.pi)
-    return np.where(input == 0, input.dtype.type(1), np.sin(scaled) / np.where(input == 0, 1, scaled)).astype(input.dtype)
+    return np.where(input == 0, input.dtype.type(1),
+                    np.sin(scaled) / np.where(input == 0, 1, scaled)).astype(input.dtype)
 
 
 def sinc_vjp_input(g: Any, input: Any) -> Any:

@@ -93,7 +93,7 @@ operator(
     forward=reshape_forward,
     vjp=dict(input=lambda g, input_shape: g.reshape(input_shape)),
     dtypes=KEEP, view=True, jvp=LINEAR, node="Reshape", numpy=np.reshape,
-    samples=lambda make: [((make(2, 3), (3, 2)), {}), ((make(2, 3), -1), {}), ((make(0, 3), (3, 0)), {})],
+    samples=lambda make: [((make(2, 3), (3, 2)), {}), ((make(2, 3), (-1,)), {}), ((make(0, 3), (3, 0)), {})],
     doc="""The same elements, in C order, in another shape.
 
     Parameters
