@@ -2,6 +2,7 @@
 # make bench    everything needed, then the benchmarks; arguments in BENCH_ARGS, as in make bench BENCH_ARGS=--small
 # make peers    adds what --compare compares with (PyTorch and HIPS autograd)
 # make sanitize the tests under the address sanitizer, with the expensive invariants compiled in
+# make stubs    writes the stubs anew, after names or signatures have changed
 # make clean    removes all of it
 #
 # PYTHON is the interpreter to use; FASTGRAD_DEBUG=1 and the other variables of tools/build.py count here too.
@@ -20,7 +21,7 @@ PYTESTS := $(BIN)/python -m pytest --doctest-modules $(PYTEST_ARGS) tests src/fa
 VERSION := $(shell $(PYTHON) -c "import sys; print('{}.{}'.format(*sys.version_info))" 2>/dev/null)
 MADE := $(VENV)/.made-$(VERSION)
 
-.PHONY: test lint bench peers sanitize clean
+.PHONY: test lint stubs bench peers sanitize clean
 .NOTPARALLEL:
 
 test: $(VENV)/.test lint
@@ -32,6 +33,10 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check
 	PATH="$(BIN):$$PATH" cython-lint src
 	$(BIN)/mypy
+
+stubs: $(VENV)/.test
+	$(COMPILE)
+	$(BIN)/python -m tools.stubs
 
 # Where these two variables are set, they make NumPy's matrix products use kernels made for another processor.
 bench: $(VENV)/.bench

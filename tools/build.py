@@ -47,7 +47,9 @@ MACROS: list[tuple[str, str | None]] = [
 # What is given up is errno and the trap flags, which nobody reads and which keep loops from being vectorised.
 # Objects are seen through more than one struct (a Tensor by its class and by its C fields, as CPython's own are), which
 # the rules of strict aliasing do not allow.
-UNIX_COMPILE = ["-O3", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"]
+UNIX_COMPILE = [
+    "-O3", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden",
+]
 UNIX_WARNINGS = [
     "-Wall",
     "-Wextra",

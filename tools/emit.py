@@ -1,8 +1,8 @@
 """Turn the ``fused=`` entries of the operator declarations into C loops (``_fused.h``).
 
-Each entry is one C expression over named operands: the operator's tensor arguments, ``g`` (the cotangent) and ``result``.
-From it come, for float32 and float64, a loop that sets its output and one that adds to it, both with the calling
-convention of a NumPy inner loop. The expression is the only thing that differs between operators.
+Each entry is one C expression over named operands: the operator's tensor arguments, ``g`` (the cotangent) and
+``result``. From it come, for float32 and float64, a loop that sets its output and one that adds to it, both with the
+calling convention of a NumPy inner loop. The expression is the only thing that differs between operators.
 """
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 
 # C functions of <math.h> an expression may call; the float32 loop calls the `f` variant.
 MATH = {
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc",
-    "exp", "exp2", "expm1", "fabs", "floor", "fmax", "fmin", "hypot", "lgamma", "log", "log10", "log1p", "log2", "pow",
-    "rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf",
+    "erfc", "exp", "exp2", "expm1", "fabs", "floor", "fmax", "fmin", "hypot", "lgamma", "log", "log10", "log1p", "log2",
+    "pow", "rint", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 }
 INLINED = {"ceil", "copysign", "fabs", "floor", "fmax", "fmin", "rint", "sqrt", "trunc"}  # one instruction: vectorised
 DTYPES = (("f32", "float", 10), ("f64", "double", 11))
@@ -117,7 +117,8 @@ def loop(role: Role, real: str, assign: str, vector: Sequence[str]) -> list[str]
     text = c_expression(role, real, "@{}@")
     for name in role.operands:
         text = text.replace(f"@{name}@", f"x_{name}[i]" if name in vector else f"c_{name}")
-    lines += ["        FG_INDEPENDENT", "        for (npy_intp i = 0; i < n; i++)", f"            out[i] {assign} {text};"]
+    lines += ["        FG_INDEPENDENT", "        for (npy_intp i = 0; i < n; i++)"]
+    lines.append(f"            out[i] {assign} {text};")
     return lines
 
 
@@ -166,7 +167,8 @@ def emit(declarations: Iterable[Declared]) -> str:
             lines += function(role, suffix, real, "=", f"{base}_set")
             lines += function(role, suffix, real, "+=", f"{base}_add")
             operands = " ".join(role.operands)
-            table.append(f'    {{"{role.op}", "{role.role}", "{operands}", "{role.expression}", {code}, {base}_set, {base}_add}},')
+            texts = f'"{role.op}", "{role.role}", "{operands}", "{role.expression}"'
+            table.append(f"    {{{texts}, {code}, {base}_set, {base}_add}},")
     lines += ["static FusedEntry FUSED_TABLE[] = {", *table, "};"]
     lines += ["static const int FUSED_COUNT = (int)(sizeof(FUSED_TABLE) / sizeof(FUSED_TABLE[0]));", "", "#endif", ""]
     return "\n".join(lines)

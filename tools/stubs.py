@@ -21,6 +21,7 @@ from typing import Any
 
 PACKAGE = Path(__file__).parents[1] / "src" / "fastgrad"
 MARK = "    # Written by tools/stubs.py from here on: run `make stubs`.\n"
+HEADER = "# Written by tools/stubs.py: run `make stubs`.\n"
 WIDTH = 120
 
 # --- What signatures do not say --------------------------------------------------------------------------------------
@@ -30,7 +31,8 @@ WIDTH = 120
 PARAMETERS = {
     **dict.fromkeys(
         "a abs angle b batch1 batch2 boundaries condition elements end imag index input mask mat mat1 mat2 real "
-        "sorted_sequence sorter source src tensor tensor1 tensor2 test_elements vec vec1 vec2 A B L x y".split(),
+        "sorted_sequence sorter source src tau tensor tensor1 tensor2 test_elements vec vec1 vec2 weights x y A "
+        "B L LU pivots".split(),
         "Tensor",
     ),
     **dict.fromkeys("other exponent".split(), "Operand"),
@@ -41,10 +43,13 @@ PARAMETERS = {
         "int",
     ),
     **dict.fromkeys("eps neginf posinf".split(), "float"),
+    **dict.fromkeys("atol rtol tol".split(), "Tensor | float"),
     "destination": "Dims",
     "dims": "Dims",
     "dtype": "DtypeLike",
     **dict.fromkeys("append prepend".split(), "Tensor"),
+    "correction": "Number",
+    "driver": "str",
     "dx": "Number",
     "equation": "str",
     "indices": "Sequence[Tensor]",
@@ -53,6 +58,7 @@ PARAMETERS = {
     "keepdim": "bool",
     "matrices": "Tensor",
     "out": "None",
+    **dict.fromkeys("ord p".split(), "float | str"),
     "q": "Tensor | float",
     "repeats": "Dims",
     "sections": "int",
@@ -66,6 +72,7 @@ PARAMETERS = {
     "split_sizes": "Sequence[int]",
     "stride": "Sequence[int]",
     "tensors": "Sequence[Tensor]",
+    **dict.fromkeys("unbiased upper".split(), "bool"),
 }
 
 # Exceptions for one function: (function, parameter) -> type.
@@ -79,11 +86,12 @@ SPECIAL = {
 }
 
 # Functions whose `other` is a tensor and no number.
-TENSOR_OTHER = frozenset("cross inner kron matmul type_as vdot view_as reshape_as expand_as".split())
+TENSOR_OTHER = frozenset("cross inner linalg_cross kron matmul type_as vdot view_as reshape_as expand_as".split())
 
 # Operators that reduce over several dimensions: `dim` is one, several, or (None) all.
 MANY_DIMS = frozenset(
-    "all amax amin any count_nonzero logsumexp mean nanmean nansum norm squeeze std std_mean sum var var_mean".split()
+    "all amax amin any count_nonzero linalg_matrix_norm linalg_norm linalg_vector_norm logsumexp mean nanmean nansum "
+    "norm squeeze std std_mean sum var var_mean".split()
 )
 
 # What a function gives that is not a tensor. Words stand for a namedtuple of these tensors.
@@ -91,8 +99,17 @@ RETURNS = {
     **dict.fromkeys("allclose equal is_nonzero is_same_size".split(), "bool"),
     **dict.fromkeys("cummax cummin kthvalue mode sort topk".split(), "(values indices)"),
     "frexp": "(mantissa exponent)",
-    "lstsq": "(solution residuals rank singular_values)",
+    "linalg_cholesky_ex": "(L info)",
+    "linalg_inv_ex": "(inverse info)",
+    "linalg_lstsq": "(solution residuals rank singular_values)",
+    "linalg_lu": "(P L U)",
+    "linalg_lu_factor": "(LU pivots)",
+    "linalg_lu_factor_ex": "(LU pivots info)",
+    "linalg_solve_ex": "(result info)",
+    "linalg_svd": "(U S Vh)",
+    "qr": "(Q R)",
     "slogdet": "(sign logabsdet)",
+    **dict.fromkeys("std_mean var_mean".split(), "tuple[Tensor, Tensor]"),
     "svd": "(U S V)",
     "unique": "Any",
     "unique_consecutive": "Any",
@@ -135,8 +152,13 @@ HIDDEN = {"bool": "_bool", "complex": "_complex", "float": "_float", "int": "_in
 WORDS = {"dtype": "_dtype", "device": "_device"}
 # Where the package's stub has the words from.
 OFFERED = {
+    "_device": ["device as _device"],
     "_dtypes": ["DtypeLike", "dtype as _dtype"],
     "_types": ["Array", "Dims", "Index", "Number", "Operand", "Sizes", *HIDDEN.values()],
+}
+STANDARD = {
+    "collections.abc": frozenset("Callable Iterable Iterator Sequence".split()),
+    "typing": frozenset("Any Literal NamedTuple overload".split()),
 }
 KNOWN = frozenset(
     "Any Array Callable Dims DtypeLike Fixed Generator Index Iterable Iterator Literal None Number Operand "
@@ -154,10 +176,10 @@ class StubError(Exception):
 class Namespace:
     """Writes functions into a module or class, whose own names hide the builtins that they share a name with."""
 
-    def __init__(self, names: Iterable[str], *, methods: bool) -> None:
+    def __init__(self, names: Iterable[str], tuples: dict[str, tuple[str, ...]], *, methods: bool = False) -> None:
         self.names = frozenset(names)
         self.methods = methods
-        self.tuples: dict[str, tuple[str, ...]] = {}
+        self.tuples = tuples        # name -> fields of the namedtuples that results are; shared by all stubs
         self.problems: list[str] = []
 
     def check(self) -> None:
@@ -199,6 +221,8 @@ class Namespace:
             return "Dims"
         if p.name == "other" and function in TENSOR_OTHER:
             return "Tensor"
+        if isinstance(p.default, tuple):
+            return "Dims"
         if p.name in PARAMETERS:
             return PARAMETERS[p.name]
         if isinstance(p.default, (bool, int, float, str)):
@@ -210,14 +234,16 @@ class Namespace:
 
     def result(self, function: str, annotation: Any) -> str:
         """The type that a function returns."""
-        if function in RETURNS:
+        if annotation not in (inspect.Signature.empty, "Any") and not str(annotation).startswith("tuple[Any"):
+            text = str(annotation)
+        elif function in RETURNS:
             text = RETURNS[function]
             if text.startswith("("):
                 text = self.named_tuple(tuple(text.strip("()").split()))
         elif annotation in (inspect.Signature.empty, "Any"):
             text = self.declared_result(function)
         else:
-            text = str(annotation).replace("[Any", "[Tensor") if str(annotation).startswith("tuple[") else annotation
+            text = str(annotation).replace("Any", "Tensor")
         return self.spelled(text, f"{function}() ->")
 
     def declared_result(self, function: str) -> str:
@@ -306,7 +332,7 @@ def wrapped(opening: str, items: list[str], closing: str, indent: int = 4) -> li
 # --- The two files ---------------------------------------------------------------------------------------------------
 
 
-def tensor_stub(current: str) -> str:
+def tensor_stub(current: str, tuples: dict[str, tuple[str, ...]]) -> str:
     """`_tensor.pyi`: the part above MARK as it is, and below it whatever was attached to Tensor."""
     from fastgrad._tensor import Tensor
 
@@ -315,16 +341,19 @@ def tensor_stub(current: str) -> str:
         raise StubError("_tensor.pyi has lost the line that says where the written part begins")
     by_hand = class_names(head)
     attached = {name: value for name, value in vars(Tensor).items() if is_attached(name, value, by_hand)}
-    space = Namespace({*by_hand, *attached}, methods=True)
+    space = Namespace({*by_hand, *attached}, tuples, methods=True)
     lines: list[str] = []
     for name, value in sorted(attached.items()):
         lines += property_lines(space, name, value) if isinstance(value, property) else method_lines(space, name, value)
     space.check()
     body = "".join(f"    {line}\n" for line in lines)
-    tuples = ""
-    for name, fields in sorted(space.tuples.items()):
-        tuples += f"\nclass {name}(NamedTuple):\n" + "".join(f"    {field}: Tensor\n" for field in fields)
-    return head + MARK + body + tuples
+    text = head + MARK + body
+    for name, fields in sorted(tuples.items()):
+        text += f"\nclass {name}(NamedTuple):\n" + "".join(f"    {field}: Tensor\n" for field in fields)
+    words = words_of(text)
+    for source, offered in STANDARD.items():
+        text = re.sub(rf"from {source} import .*\n", import_lines(source, words & offered), text, count=1)
+    return text
 
 
 def class_names(text: str) -> set[str]:
@@ -366,50 +395,79 @@ def method_lines(space: Namespace, name: str, value: Any) -> list[str]:
     return space.write(name, value)
 
 
-def package_stub() -> str:
+def package_stub(tuples: dict[str, tuple[str, ...]]) -> str:
     """`__init__.pyi`: what other modules define, from there; dtypes; then the operators."""
     import fastgrad
     from fastgrad._dtypes import dtype
     from fastgrad.ops import functions
 
     public = {name: value for name, value in vars(fastgrad).items() if not name.startswith("_")}
-    space = Namespace(public, methods=False)
-    modules, dtypes, lines = [], [], []
+    space = Namespace(public, tuples)
+    dtypes: list[str] = []
+    lines: list[str] = []
     imports: dict[str, list[str]] = {}
     for name, value in sorted(public.items()):
         if name in functions:
             lines += space.write(name, functions[name])
         elif isinstance(value, types.ModuleType):
-            modules.append(name)
+            imports.setdefault("", []).append(name)
         elif isinstance(value, dtype):
             dtypes.append(f"{name}: _dtype")
         else:
             imports.setdefault(home(name, value), []).append(name)
+    return module(space, imports, ["__version__: str", *dtypes, "", *lines])
+
+
+def linalg_stub(tuples: dict[str, tuple[str, ...]]) -> str:
+    """`linalg.pyi`: the operators whose names begin with ``linalg_``, and what else is there."""
+    from fastgrad import linalg
+
+    names: list[str] = vars(linalg)["__all__"]
+    space = Namespace(names, tuples)
+    lines: list[str] = []
+    imports: dict[str, list[str]] = {"_tensor": ["Tensor"]}
+    for name in names:
+        value = getattr(linalg, name)
+        if isinstance(value, type):
+            imports.setdefault(value.__module__.removeprefix("fastgrad."), []).append(name)
+        else:
+            lines += space.write(name, value)
+    return module(space, imports, lines)
+
+
+def module(space: Namespace, imports: dict[str, list[str]], lines: list[str]) -> str:
+    """A module's stub: imports for others by module, and for the lines themselves; then the lines."""
     space.check()
     body = "\n".join(lines)
-    words = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)} | {"_dtype"}
-    needed = {"": [f"{name} as {name}" for name in modules]}
-    for module, offered in OFFERED.items():
-        needed[module] = [name for name in offered if name.partition(" as ")[2] or name in words]
-    needed["_device"] = ["device as _device"] if "_device" in words else []
-    needed["_tensor"] = sorted(words & set(space.tuples))
-    for module, names in imports.items():
-        needed[module] = needed.get(module, []) + [f"{name} as {name}" for name in names]
-    text = "# Written by tools/stubs.py: run `make stubs`.\n"
-    text += import_lines("collections.abc", words & {"Callable", "Iterable", "Iterator", "Sequence"})
-    text += import_lines("typing", (words & {"Any", "Literal"}) | ({"overload"} if "@overload" in body else set()))
-    text += "\n" + "".join(import_lines(f".{module}", needed[module]) for module in sorted(needed))
-    return text + "\n__version__: str\n" + "\n".join(dtypes) + "\n\n" + body + "\n"
+    words = words_of(body)
+    needed = {name: [f"{word} as {word}" for word in offered] for name, offered in imports.items()}
+    for name, offered in {**OFFERED, "_tensor": list(space.tuples)}.items():
+        needed.setdefault(name, []).extend(word for word in offered if word.rpartition(" ")[2] in words)
+    text = HEADER + "".join(import_lines(source, words & offered) for source, offered in STANDARD.items())
+    text += "\n" + "".join(import_lines(f".{name}", needed[name]) for name in sorted(needed))
+    return f"{text}\n{body}\n"
+
+
+def words_of(text: str) -> set[str]:
+    """The names that occur as such in a module."""
+    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
 
 
 def import_lines(module: str, names: Iterable[str]) -> str:
-    """An import statement, sorted as Ruff does: classes before the rest."""
-    ordered = sorted(names, key=lambda name: (name.lstrip("_")[:1].islower(), name.partition(" as ")[0], name))
+    """An import statement, sorted as Ruff does."""
+    ordered = sorted(names, key=import_order)
     if not ordered:
         return ""
     if len(", ".join(ordered)) + len(module) + len("from  import ") <= WIDTH:
         return f"from {module} import {', '.join(ordered)}\n"
     return f"from {module} import (\n" + "".join(f"    {name},\n" for name in ordered) + ")\n"
+
+
+def import_order(name: str) -> tuple[int, str, str]:
+    """Constants, then classes, then the rest."""
+    word = name.partition(" as ")[0]
+    kind = 2 if word.lstrip("_")[:1].islower() else 1 if not word.isupper() or len(word) == 1 else 0
+    return kind, word, name
 
 
 def home(name: str, value: Any) -> str:
@@ -430,7 +488,12 @@ def loaded_modules() -> Iterator[types.ModuleType]:
 def stubs() -> dict[Path, str]:
     """What the written stubs must contain."""
     tensor = PACKAGE / "_tensor.pyi"
-    return {tensor: tensor_stub(tensor.read_text(encoding="utf-8")), PACKAGE / "__init__.pyi": package_stub()}
+    tuples: dict[str, tuple[str, ...]] = {}
+    return {
+        PACKAGE / "__init__.pyi": package_stub(tuples),
+        PACKAGE / "linalg.pyi": linalg_stub(tuples),
+        tensor: tensor_stub(tensor.read_text(encoding="utf-8"), tuples),
+    }
 
 
 def main(arguments: list[str]) -> int:

@@ -102,7 +102,8 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
 @implements(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    return tuple(call("linalg_lstsq", as_tensor(a), as_tensor(b), rcond, driver="gelsd"))
+    solution, residuals, rank, values = call("linalg_lstsq", as_tensor(a), as_tensor(b), rcond, driver="gelsd")
+    return solution, residuals.reshape(-1), rank, values
 
 
 @implements(np.linalg.eigh)

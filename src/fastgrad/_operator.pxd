@@ -1,11 +1,17 @@
 """Floor 2: operators: what a declaration becomes.
 
-An Operator binds arguments, finds the computing dtype, runs the forward (a
-fused or NumPy loop on the tensors' own memory where there is one, else the
-declared function on zero-copy ndarrays), and records. The backward pass asks
-it to run one derivative formula.
+An Operator holds one declaration, resolved: argument names and defaults, what
+each derivative formula reads, the loops of its forward. Neighbours: an OpDef
+(`_node`) is the part of it that C code needs and that nodes point to;
+`_formula` runs its derivatives; `_compute` and `_fast`, both above, run its
+forward, and have put themselves into the PathTable.
+
+Invariants
+    operators live for ever      => nodes, slots and tables BORROW them
+    formula i names argument k   <=> c.saves[i] has bit k
+    c.elementwise                => one or two tensor arguments and nothing else
 """
-from ._node cimport Node, OpDef
+from ._node cimport OpDef
 from ._tensor cimport Tensor
 from ._views cimport ViewFunction
 
@@ -16,9 +22,18 @@ cdef enum DTypeRule:
     KEEP = 3        # no cast
     SAME = 4        # no cast, different dtypes are an error
 
+# Kinds of formula parameters, see Formula.sources.
+cdef enum FormulaSource:
+    FORMULA_G = 0          # the cotangent
+    FORMULA_RESULT = 1     # an output: all of them as a tuple where there are several
+    FORMULA_TENSOR = 2     # a tensor argument, by its number
+    FORMULA_PLAIN = 3      # a plain argument, by its position
+    FORMULA_SHAPE = 4      # the shape of the tensor argument whose formula it is
+    FORMULA_OUTPUT = 5     # one output of several, by its number
+
 cdef class Formula:
     cdef object function       # OWNED callable
-    cdef tuple sources         # one int for each parameter: kind * 256 + index, see FORMULA_*
+    cdef tuple sources         # one int for each parameter: kind * 256 + index, see FormulaSource
 
 cdef class Operator:
     cdef OpDef c
@@ -44,14 +59,16 @@ cdef class Operator:
     cdef void setup_fused(self)
     cdef void setup_loops(self, ufunc)
 
-# The cotangents of tensor argument `argument` given those of the node's outputs: a Tensor, None, or (for a sequence
-# argument) a list of them. Runs the formula in the calling thread's grad mode.
-cdef object run_formula(Operator op, Node* node, int argument, object g, bint with_history)
-# Whether the argument has a formula at all.
-cdef bint has_formula(Operator op, int argument)
-# NEW contiguous tensor, contents undefined.
-cdef Tensor empty_tensor(int dtype, int ndim, const Py_ssize_t* shape)
-# The cotangent of the tensor that a full sum or mean reduced: g for every element, without a copy.
-cdef Tensor spread(Node* node, Tensor g)
-# Whether the node is one of a full reduction, so that `spread` applies.
-cdef bint spreads(Node* node) noexcept
+# The floors above, as calling an operator sees them: filled once, by `_compute` and by `_fast`.
+cdef struct PathTable:
+    object (*fast)(Operator op, tuple args)                         # op(*args), or None where `compute` must do it
+    object (*compute)(Operator op, list values)                     # values: bound, may be changed by this
+    object (*inplace)(Operator op, Tensor target, list values)      # target is the first tensor among values
+
+cdef PathTable* operator_paths() noexcept
+# Argument values in the order of op.parameters. kwargs may be None. Raises TypeError as a Python function would.
+cdef list bind(Operator op, tuple args, dict kwargs)
+# Whether a parameter with this "default" has none.
+cdef bint is_required(object default)
+# Make op known by its name; method_type(op, tensor) is what it becomes when found on a Tensor.
+cdef int register_operator(Operator op, object method_type) except -1

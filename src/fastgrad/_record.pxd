@@ -34,6 +34,8 @@ cdef inline bint requires_grad(Tensor t) except -1:
 # differentiable[k] == 0 leaves output k a constant; NULL means all are.
 cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, int n_outputs, PyObject** outputs,
                 const char* differentiable, PyObject* args, bint written, PyObject* original) except -1
+# A new output that was not recorded: note why, for errors. wanted: some input requires grad.
+cdef void mark_unrecorded(Tensor t, bint wanted) noexcept
 # Whether an in-place application must keep the first argument's old value, because a formula that will run names it.
 # `original` above is then a copy, BORROWED, made before the write.
 cdef bint needs_original(OpDef* op, int n_inputs, const char* needs) noexcept

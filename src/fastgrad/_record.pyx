@@ -14,8 +14,9 @@ from ._node cimport (
 )
 from ._storage cimport Buffer, buffer_release_saved, buffer_retain, buffer_retain_saved
 from ._tensor cimport (
-    FROM_DETACH, TENSOR_INFERENCE, TENSOR_MULTI_VIEW, TENSOR_NO_GRAD_VIEW, TENSOR_RETAINS_GRAD, Tensor,
-    can_require_grad, dtype_object, renew_if_stale, tensor_detached, tensor_edge_try, tensor_new, tensor_slots,
+    FROM_CONSTANTS, FROM_DETACH, FROM_INTEGERS, FROM_NO_GRAD, TENSOR_INFERENCE, TENSOR_MULTI_VIEW,
+    TENSOR_NO_GRAD_VIEW, TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, renew_if_stale, tensor_detached,
+    tensor_edge_try, tensor_new, tensor_slots,
 )
 from ._layout cimport layout_shape_tuple
 
@@ -231,6 +232,17 @@ cdef void own_outputs(Node* node, PyObject** outputs, const char* differentiable
         Py_XDECREF(old)
     if node.n_outputs == 1 and (<Tensor>outputs[0]).node is node_object(node):
         node.output = outputs[0]
+
+
+cdef void mark_unrecorded(Tensor t, bint wanted) noexcept:
+    if not can_require_grad(t.layout.dtype):
+        t.origin = FROM_INTEGERS
+    elif wanted and fg_mode().grad_disabled:
+        t.origin = FROM_NO_GRAD
+    else:
+        t.origin = FROM_CONSTANTS
+    if fg_mode().inference:
+        t.flags |= TENSOR_INFERENCE
 
 
 # --- Reading back ----------------------------------------------------------------------------------------------------

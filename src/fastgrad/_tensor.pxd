@@ -70,7 +70,7 @@ cdef enum Slot:
     SLOT_INVERT = 22
     N_SLOTS = 23
 
-# The floors above, as the number protocol sees them: filled once by `_operator`.
+# The floors above, as the number protocol sees them: filled once by `_fast` (and `_record`).
 cdef struct SlotTable:
     object (*binary)(int slot, object a, object b)
     object (*inplace)(int slot, object a, object b)
@@ -94,6 +94,8 @@ cdef Node* tensor_edge_try(Tensor t) noexcept
 cdef object tensor_array(Tensor t, object base)
 # NEW tensor over `array`: borrowed, or (adopt) taken over, the caller holding the only other reference.
 cdef Tensor tensor_from_array(object array, bint adopt)
+# NEW tensor with a contiguous copy of `array` in our own memory.
+cdef Tensor tensor_copied(object array)
 cdef object dtype_object(int code)
 cdef object dtype_descr(int code)
 # Our code of a NumPy dtype; TypeError for those we do not have.

@@ -1,7 +1,7 @@
 """Floor 5: ``backward`` and ``grad``: checking what the user gives, then one pass of the engine."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from .. import _engine, _errors
@@ -15,7 +15,7 @@ def _as_tuple(value: Any, what: str) -> tuple[Any, ...]:
     """A tensor or a sequence of them as a tuple; TypeError for anything else."""
     if isinstance(value, Tensor):
         return (value,)
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, Iterable) and not isinstance(value, str):
         return tuple(value)
     raise TypeError(f"{what} must be a Tensor or a sequence of Tensors, got {type(value).__name__}")
 
@@ -176,7 +176,7 @@ def grad(
     chosen = _as_tuple(inputs, "inputs")
     _check_tensors(roots, "outputs")
     if not chosen:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("grad requires non-empty inputs.")
     _check_inputs(chosen)
     _check_roots(roots)
     gradients = _gradients(roots, grad_outputs, "grad_outputs")

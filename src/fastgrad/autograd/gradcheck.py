@@ -247,7 +247,7 @@ def _validate(arguments: Sequence[Any]) -> tuple[Tensor, ...]:
             warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex: it "
                           f"is {t.dtype}. This check will likely fail if all the inputs are not of double precision "
                           "floating point or complex.", UserWarning, stacklevel=4)
-        if any(step == 0 and n > 1 for step, n in zip(t.stride(), t.shape)):
+        if t.numel() and any(step == 0 and n > 1 for step, n in zip(t.stride(), t.shape)):
             raise RuntimeError(f"gradcheck: The {i}th input has a dimension with stride 0. gradcheck only supports "
                                "inputs that are non-overlapping to be able to compute the numerical gradients "
                                "correctly. You should call .contiguous on the input before passing it to gradcheck.")

@@ -5,6 +5,7 @@ is saved (by the names the formulas use), the NumPy functions that dispatch to i
 """
 from __future__ import annotations
 
+import functools
 import types
 from collections import namedtuple
 from collections.abc import Callable, Iterable
@@ -12,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .._operator import Operator, register, required
-from .._tensor import attach
+from .._fast import register
+from .._operator import Operator, required
+from .._tensor import Tensor, attach
 
 # How tensor arguments are cast before the forward sees them (the numbers are those of `_operator.pxd`).
 PROMOTE, FLOAT, COMPARE, KEEP, SAME = range(5)
@@ -27,6 +29,8 @@ POSITIVE = (0.2, 3.0)
 UNIT = (-0.9, 0.9)
 ABOVE_ONE = (1.2, 4.0)
 NONZERO = "nonzero"
+
+OPERANDS = (Tensor, int, float, complex, np.ndarray, np.generic)     # what operators take for a tensor
 
 functions: dict[str, Any] = {}     # public name -> what it is in the namespace `fastgrad`
 declarations: dict[str, Declaration] = {}
@@ -239,6 +243,8 @@ def composite(
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         name = signature.partition("(")[0]
+        if signature.startswith((f"{name}(input,", f"{name}(input)")):
+            function = with_checked_input(name, function)
         function.__name__ = function.__qualname__ = name
         function.__module__ = "fastgrad"
         declarations[name] = Declaration(
@@ -252,6 +258,18 @@ def composite(
         return function
 
     return declare
+
+
+def with_checked_input(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function behind a check of its first argument, which otherwise fails somewhere inside, on an attribute."""
+
+    @functools.wraps(function)
+    def checked(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(input, OPERANDS):
+            raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+        return function(input, *args, **kwargs)
+
+    return checked
 
 
 def publish(function: Any, names: Iterable[str], *, method: bool, public: bool) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _engine
+from .. import _pass
 from .._operator import find_operator
 from .._tensor import Tensor, from_ndarray
 
@@ -17,7 +17,7 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Tensor:
 
 def wire() -> None:
     """Called once, when every operator has been declared."""
-    _engine.set_functions(
+    _pass.set_functions(
         add=find_operator("add"), clone=find_operator("clone"), cast=find_operator("_to_copy"),
         sum_to=find_operator("sum_to_size"), zeros=zeros,
     )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtypes
-from .._operator import set_index_functions
+from .._fast import set_index_functions
 from .._tensor import Tensor, attach, from_ndarray
 from ._declare import KEEP, LINEAR, composite, operator
 from ._helpers import normal_dim

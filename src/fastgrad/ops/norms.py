@@ -17,7 +17,7 @@ from ._loops import Array, is_number
 from .reductions import ADD, axis_of, nonzero_part
 from .views import cast, to_copy
 
-DOT_MAX = 8192      # elements: above 10,000 OpenBLAS divides a dot product among threads, which costs more than it takes
+DOT_MAX = 8192      # elements: above 10,000 OpenBLAS divides a dot product among threads, and waits for them
 
 # --- Of vectors ------------------------------------------------------------------------------------------------------
 

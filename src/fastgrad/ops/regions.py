@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .. import _record
-from .._operator import replace_history
+from .._compute import replace_history
 from ._declare import KEEP, LINEAR, operator
 
 

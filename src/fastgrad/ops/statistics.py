@@ -288,7 +288,7 @@ def bincount_forward(input: Array, weights: Any, minlength: int) -> Any:
 
 operator(
     "bincount(input, weights=None, minlength=0)",
-    forward=bincount_forward,
+    forward=bincount_forward, numpy=np.bincount,
     tensors="input weights", dtypes=KEEP, differentiable=False, complex=False,
     samples=lambda make: [((from_ndarray(np.array([0, 2, 2]), False),), {}),
                           ((from_ndarray(np.array([0, 2, 2]), False), make(3).detach(), 5), {})],

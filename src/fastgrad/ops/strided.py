@@ -34,7 +34,8 @@ strided = operator(
 class Geometry:
     """What `region_of` reads of a view, before there is one."""
 
-    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> None:
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any) -> None:
+        self.dtype = dtype
         self.shape = shape
         self.strides = strides
         self.offset = offset
@@ -81,7 +82,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     if offset < 0:
         raise RuntimeError(f"as_strided: Storage offset must be non-negative, got {offset}")
-    wanted = Geometry(size, stride, offset)
+    wanted = Geometry(size, stride, offset, input.dtype)
     for base in (input, input._base):
         if base is not None and base.dtype == input.dtype and reaches(region_of(base, wanted)):
             return strided(base, region_of(base, wanted))
