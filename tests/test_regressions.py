@@ -424,3 +424,89 @@ def test_tensors_that_outlive_the_module():
         late.x.exp().register_hook(lambda g: sys.kept)
         fg.kept = sys.kept * 2.0
     """)
+
+
+def test_leaf_frozen_after_the_forward_gets_no_gradient():
+    """A leaf that no longer required grad still accumulated into .grad."""
+    x = fg.ones(3, requires_grad=True)
+    y = x * 2
+    x.requires_grad_(False)
+    y.sum().backward()
+    assert x.grad is None
+
+
+def test_view_of_a_leaf_that_is_a_view_is_not_written_to():
+    """arange(4).reshape(2, 2).requires_grad_() is a leaf and a view of data. Only the root of a view was asked whether
+    it is a leaf, so x[0].mul_(2) passed and made x an intermediate."""
+    x = fg.arange(4.0).reshape(2, 2).requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        x[0].mul_(2)
+    assert x.is_leaf and x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+
+
+def test_view_made_under_no_grad_is_not_written_with_a_constant():
+    """The base did not learn of the write, and its gradient was that of the old values (2 instead of 10)."""
+    x = fg.ones(2, 3, requires_grad=True)
+    y = x * 2
+    with fg.no_grad():
+        v = y[0]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        v.mul_(5)
+
+
+def test_array_operand_may_change_after_the_forward():
+    """An ndarray operand was borrowed, and a later write to it changed the gradient without a word."""
+    a = fg.ones(2, dtype=fg.float64).numpy().copy()
+    x = fg.ones(2, dtype=fg.float64, requires_grad=True)
+    y = (x * a).sum()
+    a[:] = 7.0
+    y.backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("shape", [(-2,), (-3, 2)])
+def test_only_minus_one_is_inferred_in_a_shape(shape):
+    """NumPy takes any negative size for -1, and so did reshape and view."""
+    with pytest.raises(RuntimeError, match="invalid shape dimension"):
+        fg.ones(4).reshape(shape)
+
+
+def test_write_through_the_real_part_reaches_a_complex_base():
+    """The strides of y.real count real numbers; they were replayed on complex cotangents, beyond their memory."""
+    x = fg.tensor([1 + 2j, 3 + 4j], dtype=fg.complex128, requires_grad=True)
+    y = x * 1
+    y.real.mul_(3.0)
+    (y.real.sum() + y.imag.sum()).backward()
+    assert x.grad.tolist() == [3 + 1j, 3 + 1j]
+
+
+def test_as_strided_does_not_reach_beyond_an_empty_tensor():
+    """The memory of an empty base was taken for one element wide whatever its strides: writes went anywhere."""
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        fg.zeros(0, 100000).as_strided((99000,), (1,))
+
+
+@pytest.mark.parametrize("value", [300, float("nan")])
+def test_number_that_does_not_fit_is_not_written(value):
+    """300 written into int8 became 44."""
+    x = fg.ones(3, dtype=fg.int8)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x[0] = value
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.fill_(value)
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_data_is_assigned():
+    """p.data = new is how old code writes parameters; it was refused."""
+    p = fg.ones(2, requires_grad=True)
+    p.data = fg.zeros(3)
+    (p * 2).sum().backward()
+    assert p.is_leaf and p.tolist() == [0.0, 0.0, 0.0] and p.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_determinant_of_a_matrix_with_nan_has_nan_gradients():
+    """The singular value decomposition behind the cofactors raised, also for the other matrices of a batch."""
+    a = fg.tensor([[[float("nan"), 0.0], [0.0, 1.0]], [[2.0, 0.0], [0.0, 1.0]]], dtype=fg.float64, requires_grad=True)
+    fg.linalg.det(a).sum().backward()
+    assert a.grad[0].isnan().all() and a.grad[1].tolist() == [[1.0, 0.0], [0.0, 2.0]]

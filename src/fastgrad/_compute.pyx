@@ -14,19 +14,18 @@ import numpy as np
 
 from . import _dtypes, _errors
 
+from ._arrays cimport dtype_code_of, dtype_descr, dtype_object
 from ._kernels cimport copy_into
 from ._layout cimport (
     BOOL, FLOAT16, FLOAT64, INT64, N_DTYPES, Layout, layout_fresh, layout_shape_tuple, layout_span, layout_strided,
 )
 from ._operator cimport FLOAT, KEEP, SAME, Operator, is_required, operator_paths
 from ._record cimport (
-    check_writable, mark_unrecorded, mark_view, needs_original, rebase_history, record, requires_grad, thread_mode,
+    check_writable, grad_enabled, mark_unrecorded,
+    mark_view, needs_original, rebase_history, record, requires_grad, thread_mode,
 )
 from ._storage cimport buffer_retain
-from ._tensor cimport (
-    Tensor, dtype_code_of, dtype_descr, dtype_object, tensor_array, tensor_copied, tensor_empty, tensor_from_array,
-    tensor_new,
-)
+from ._tensor cimport Tensor, tensor_array, tensor_copied, tensor_empty, tensor_from_array, tensor_new
 
 cnp.import_array()
 
@@ -123,7 +122,8 @@ cdef object operand(Operator op, str name, object value):
     if isinstance(value, Tensor) or value is None or is_number(value):
         return value
     if isinstance(value, ndarray_type):
-        return tensor_from_array(value, False)
+        # Copied where it may be saved: a later write to the user's array would move no version counter.
+        return tensor_from_array(value.copy(), True) if grad_enabled() else tensor_from_array(value, False)
     if isinstance(value, generic_type):
         return value.item()
     raise TypeError(f"{op.name}(): argument '{name}' must be Tensor, not {type(value).__name__}")

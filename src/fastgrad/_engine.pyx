@@ -25,7 +25,7 @@ from ._node cimport (
     NODE_RAN, Edge, Node, OutputSlot, node_edges, node_free_saved, node_object, node_release, object_node,
 )
 from ._pass cimport (
-    NEEDED_CAPTURED, NEEDED_RUNS, Pass, add_tensors, cast_tensor, clone_tensor, deliver, drop_cotangents, is_needed,
+    NEEDED_CAPTURED, NEEDED_RUNS, Pass, add_tensors, clone_tensor, deliver, drop_cotangents, is_needed,
     owned_alone, take_cotangents,
 )
 from ._queue cimport map_get, map_put, map_reserve, queue_pop
@@ -122,7 +122,7 @@ cdef object run_tensor_hooks(object hooks, object g):
             if not layout_same_shape((<Tensor>result).layout, (<Tensor>g).layout):
                 raise RuntimeError(_errors.hook_shape(result, g))
             if (<Tensor>result).layout.dtype != (<Tensor>g).layout.dtype:
-                result = cast_tensor(result, (<Tensor>g).layout.dtype)
+                raise RuntimeError(_errors.hook_dtype(hook, result, g))
             g = result
     return g
 
@@ -148,6 +148,8 @@ cdef int run_leaf(Pass p, Node* node) except -1:
     cdef list cotangents
     cdef Tensor g, leaf = <Tensor>node.args
     cdef PyObject* held
+    if leaf.node is not NULL and p.accumulates:
+        raise RuntimeError(_errors.leaf_moved(leaf))
     if node.pass_id == p.id and leaf.attachments is NULL and p.captures is None:
         node.pass_id = 0
         held = node.outputs.here.cotangent
@@ -172,6 +174,8 @@ cdef int run_leaf(Pass p, Node* node) except -1:
 cdef int accumulate_grad(Pass p, Tensor leaf, Tensor g, Py_ssize_t references) except -1:
     """leaf.grad += g. A first gradient is taken over without a copy when nobody else can see it."""
     cdef Tensor total, result
+    if not leaf.needs_grad:
+        return 0          # frozen since the forward
     # Adding operators may let another thread run, which may give the leaf another .grad meanwhile: then again.
     while True:
         if leaf.gradient is NULL:
@@ -317,6 +321,8 @@ def run_backward(list roots not None, list gradients not None, bint retain_graph
         With `inputs`: for each the cotangent that arrived, or None.
     """
     global pass_counter
+    if len(gradients) != len(roots) or None in gradients:
+        raise TypeError("run_backward: one gradient for each root")
     cdef Pass p = Pass()
     cdef FgThreadMode* mode = thread_mode()
     cdef int was_disabled = mode.grad_disabled

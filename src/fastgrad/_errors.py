@@ -265,6 +265,20 @@ def formula_shape(node: str, argument: int, got: tuple[int, ...], expected: tupl
     )
 
 
+def hook_dtype(hook: Any, got: Any, expected: Any) -> str:
+    return (
+        f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was {expected.dtype} got {got.dtype}): "
+        "return a gradient of the same dtype"
+    )
+
+
+def leaf_moved(t: Any) -> str:
+    return (
+        "leaf variable has been moved into the graph interior: after the forward, an in-place operation made this "
+        f"{describe(t)} an output of {type(t.grad_fn).__name__}"
+    )
+
+
 def hook_shape(got: Any, expected: Any) -> str:
     return (
         f"a hook has changed the size of the value: it was given a {describe(expected)} and returned a "

@@ -337,7 +337,8 @@ def register(Operator op not None, method_type):
     slot = SLOT_NAMES.get(op.name)
     if slot is not None:
         slot_ops[<int>slot] = <PyObject*>op
-        slot_defs[<int>slot] = &op.c if op.c.elementwise else NULL
+        # A power of two tensors is another operator (`pow_tensor`), so the direct way is not for `pow`.
+        slot_defs[<int>slot] = &op.c if op.c.elementwise and slot != SLOT_POW else NULL
 
 
 cdef object slot_operator(int slot):

@@ -2,10 +2,14 @@
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
-from ._layout cimport FLOAT64, Layout, dtype_itemsize, layout_scalar, layout_shape_tuple, layout_strided
+from ._operator import find_operator
+
+from ._arrays cimport dtype_object
+from ._layout cimport FLOAT16, FLOAT64, Layout, dtype_itemsize, layout_scalar, layout_shape_tuple, layout_strided
 from ._node cimport REDUCES_MEAN, Edge, Node, Saved, node_edges, node_outputs, node_saved
 from ._operator cimport (
-    FORMULA_G, FORMULA_OUTPUT, FORMULA_PLAIN, FORMULA_RESULT, FORMULA_TENSOR, Formula, Operator,
+    FLOAT, FORMULA_G, FORMULA_OUTPUT, FORMULA_PLAIN, FORMULA_RESULT, FORMULA_TENSOR, PROMOTE, Formula,
+    Operator,
 )
 from ._record cimport saved_tensor
 from ._storage cimport buffer_retain
@@ -24,13 +28,21 @@ cdef object formula_tensor(Operator op, Node* node, int argument, bint with_hist
         return [saved_tensor(node, k, with_history) for k in range(node.n_saved) if saved[k].source >= argument]
     for k in range(node.n_saved):
         if saved[k].source == argument:
-            return saved_tensor(node, k, with_history)
+            return widened(op, saved_tensor(node, k, with_history), node)
     if node.args is NULL:
         return None
     plain = <object>node.args
     if isinstance(plain, tuple):
         return plain[<int>op.tensor_positions[argument]]
     return plain             # the number operand of an elementwise operator
+
+
+cdef object widened(Operator op, Tensor t, Node* node):
+    """A saved operand of a narrower floating dtype than the result, as the forward computed with it: cast."""
+    cdef int result = node_outputs(node)[0].layout.dtype
+    if (op.dtype_rule == PROMOTE or op.dtype_rule == FLOAT) and FLOAT16 <= t.layout.dtype < result <= FLOAT64:
+        return find_operator("_to_copy")(t, dtype_object(result))
+    return t
 
 
 cdef object formula_result(Operator op, Node* node, bint with_history):

@@ -14,11 +14,9 @@ import gc
 
 from cpython.object cimport PyObject
 
+from ._lifetime cimport cycle_suspects, each_live_tensor, reset_cycle_suspects, suspect_cycle
 from ._node cimport GC_HEAD, each_live_node
 from ._record cimport attachment_count
-from ._tensor cimport (
-    each_live_tensor, cycle_suspects, reset_cycle_suspects, suspect_cycle,
-)
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(PyObject*)

@@ -111,13 +111,17 @@ cdef bint is_dense(int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides,
 
 cdef Layout* layout_strided(int dtype, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides,
                             Py_ssize_t offset) except NULL:
-    cdef Layout* layout = layout_new(dtype, ndim)
+    cdef Layout* layout
     cdef Py_ssize_t numel = 1
     cdef int i
     for i in range(ndim):
+        if shape[i] > 0 and numel > (<Py_ssize_t>1 << 62) // shape[i]:
+            raise RuntimeError(f"numel: integer multiplication overflow: {[shape[k] for k in range(ndim)]}")
+        numel *= shape[i]
+    layout = layout_new(dtype, ndim)
+    for i in range(ndim):
         layout.dims[i] = shape[i]
         layout.dims[ndim + i] = strides[i]
-        numel *= shape[i]
     layout.numel = numel
     layout.offset = offset
     layout.contiguous = numel == 0 or is_contiguous(ndim, shape, strides, itemsizes[dtype])

@@ -251,6 +251,7 @@ def _swapped_matrix_dims(self: Tensor) -> Tensor:
     return self.transpose(-2, -1)
 
 
+attach("data", property(_record.data_of, _record.set_data))
 attach("T", property(_reversed_dims, doc="The tensor with its dimensions reversed; a view."))
 attach("mT", property(_swapped_matrix_dims, doc="The tensor with its last two dimensions swapped; a view."))
 

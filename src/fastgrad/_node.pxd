@@ -145,7 +145,7 @@ cdef void node_free_saved(Node* node) noexcept
 cdef uint64_t next_sequence_nr() noexcept
 # The operator's subclass of Node, made once and kept for ever.
 cdef type node_class(str name)
-# How a destroyed accumulator tells its leaf; set once by `_tensor`, which knows what a leaf is.
+# How a destroyed accumulator tells its leaf; set once by `_lifetime`, which knows what a leaf is.
 cdef void set_leaf_forgets(void (*function)(Node*) noexcept) noexcept
 # Every live node to `visit`: for the garbage collector, see `_gc`.
 cdef void each_live_node(void (*visit)(PyObject*) noexcept) noexcept

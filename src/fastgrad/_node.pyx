@@ -111,6 +111,8 @@ cdef void node_free_saved(Node* node) noexcept:
 cdef void node_dealloc(PyObject* obj) noexcept:
     global dead_nodes, destroying
     cdef Node* node = object_node(obj)
+    if node.flags & NODE_ACCUMULATES and node.args is not NULL:
+        leaf_forgets(node)     # at once: until it is destroyed, finalizers may run that use the leaf again
     node.link = dead_nodes
     dead_nodes = node
     if destroying:
@@ -142,8 +144,6 @@ cdef void destroy(Node* node) noexcept:
         if outputs[k].layout is not NULL:
             layout_release(outputs[k].layout)
         Py_XDECREF(outputs[k].cotangent)
-    if node.flags & NODE_ACCUMULATES and node.args is not NULL:
-        leaf_forgets(node)
     Py_XDECREF(node.args)
     Py_XDECREF(node.attachments)
     if node.n_inputs > INLINE_SLOTS:

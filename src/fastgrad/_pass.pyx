@@ -5,11 +5,12 @@ from libc.stdint cimport uint32_t
 
 from . import _errors
 
+from ._arrays cimport dtype_object
 from ._kernels cimport add_into
 from ._layout cimport Layout, layout_same_shape, layout_shape_tuple
 from ._node cimport NODE_ACCUMULATES, Node, OutputSlot, node_object, node_outputs
 from ._queue cimport map_free, queue_free, queue_push
-from ._tensor cimport Tensor, dtype_object
+from ._tensor cimport Tensor
 
 
 cdef class Pass:

@@ -7,18 +7,18 @@ import weakref
 from . import _errors
 from ._node import set_saved_attribute
 
-from ._layout cimport layout_overlaps_itself, layout_retain
+from ._arrays cimport dtype_object
+from ._layout cimport layout_overlaps_itself, layout_release, layout_retain, layout_shape_tuple
 from ._node cimport (
     NODE_ACCUMULATES, NODE_PACKED, SAVED_PACKED, Edge, Node, NodeObject, OpDef, OutputSlot, Saved, next_sequence_nr,
     node_edges, node_new, node_object, node_outputs, node_release, node_retain, node_saved, object_node,
 )
-from ._storage cimport Buffer, buffer_release_saved, buffer_retain, buffer_retain_saved
+from ._storage cimport Buffer, buffer_alias, buffer_release_saved, buffer_retain, buffer_retain_saved
 from ._tensor cimport (
     FROM_CONSTANTS, FROM_DETACH, FROM_INTEGERS, FROM_NO_GRAD, TENSOR_INFERENCE, TENSOR_MULTI_VIEW,
-    TENSOR_NO_GRAD_VIEW, TENSOR_RETAINS_GRAD, Tensor, can_require_grad, dtype_object, renew_if_stale, tensor_detached,
+    TENSOR_NO_GRAD_VIEW, TENSOR_RETAINS_GRAD, Tensor, can_require_grad, renew_if_stale, tensor_detached,
     tensor_edge_try, tensor_new, tensor_slots,
 )
-from ._layout cimport layout_shape_tuple
 
 cdef extern from *:
     """
@@ -415,6 +415,15 @@ cdef void mark_view(Tensor view, Tensor input, bint multi) noexcept:
         view.flags |= TENSOR_NO_GRAD_VIEW
 
 
+cdef bint views_a_leaf(Tensor t) noexcept:
+    """Whether t is a view of a leaf that is itself a view (of data that needs no grad): its history leads to an
+    accumulator through views alone."""
+    cdef Node* node = NULL if t.node is NULL else object_node(t.node)
+    while node is not NULL and not node.flags & NODE_ACCUMULATES and node.op.is_view:
+        node = node_edges(node)[0].node
+    return node is not NULL and node.flags & NODE_ACCUMULATES != 0
+
+
 cdef int check_writable(str op, Tensor t, bint recording) except -1:
     cdef Tensor base
     renew_if_stale(t)
@@ -434,7 +443,9 @@ cdef int check_writable(str op, Tensor t, bint recording) except -1:
             raise RuntimeError(_errors.inplace_view_of_leaf(op, t))
         if t.needs_grad and t.flags & TENSOR_MULTI_VIEW:
             raise RuntimeError(_errors.inplace_multi_view(op, t))
-        if t.flags & TENSOR_NO_GRAD_VIEW and recording:
+        if t.needs_grad and views_a_leaf(t):
+            raise RuntimeError(_errors.inplace_view_of_leaf(op, t))
+        if t.flags & TENSOR_NO_GRAD_VIEW and (recording or base.needs_grad):
             raise RuntimeError(_errors.inplace_no_grad_view(op, t))
     return 0
 
@@ -512,6 +523,34 @@ def retain_grad(Tensor t not None):
         attachments.retains = {}
     attachments.retains[t.output_nr] = weakref.ref(t)
     t.flags |= TENSOR_RETAINS_GRAD
+
+
+def data_of(Tensor t not None):
+    """A tensor that shares memory, but neither history nor version counter.
+
+    Assigning gives a tensor the memory and shape of another; its place in the graph stays.
+    """
+    layout_retain(t.layout)
+    cdef Buffer* buffer
+    try:
+        buffer = buffer_alias(t.buffer)
+    except MemoryError:
+        layout_release(t.layout)
+        raise
+    return tensor_new(buffer, t.layout)
+
+
+def set_data(Tensor t not None, value):
+    """The setter of `data`. Graphs recorded before keep what they saved."""
+    cdef Tensor source
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if (<Tensor>value).layout.dtype != t.layout.dtype:
+        raise RuntimeError(f"set_data: the tensor is {t.dtype}, the new data {value.dtype}: incompatible tensor type")
+    source = data_of(value)
+    t.buffer, source.buffer = source.buffer, t.buffer
+    t.layout, source.layout = source.layout, t.layout
+    t.accumulator = NULL           # the next graph's accumulator has the new shape
 
 
 def drop_history(Tensor t not None):

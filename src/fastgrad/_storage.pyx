@@ -222,6 +222,8 @@ cdef Buffer* buffer_borrow(char* data, size_t nbytes, PyObject* owner, bint read
 
 
 cdef Buffer* buffer_alias(Buffer* parent) except NULL:
+    if parent.kind == ALIAS:       # of the memory's owner, so that freeing never goes deeper than one
+        parent = <Buffer*>(<SplitBuffer*>parent).keeper
     cdef Buffer* buffer = split_new(parent.data, parent.nbytes, parent, ALIAS)
     buffer_retain(parent)      # released by free_split
     buffer.readonly = parent.readonly

@@ -3,12 +3,14 @@
 One extension type and no Python subclass on top: a subclass costs the slab
 and the quick deallocation (about 200 ns an operation, measured). What is not
 hot is written in Python and attached to the type (`attach`). Neighbours:
-Buffer and Layout below, Node (`_node`) for history; operators and backward
-are above, and reach the number protocol through `slots`.
+Buffer and Layout below, NumPy's arrays (`_arrays`), allocation and destruction
+(`_lifetime`), Node (`_node`) for history; operators and backward are above,
+and reach the number protocol through `slots`.
 """
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
+from ._arrays cimport array_over
 from ._layout cimport Layout
 from ._node cimport Node
 from ._storage cimport Buffer
@@ -27,6 +29,7 @@ cdef enum TensorFlag:
     TENSOR_MULTI_VIEW = 4      # one of several views an operator returned: no in-place writes
     TENSOR_NO_GRAD_VIEW = 8    # a view made under no_grad of a tensor that requires grad
 
+# The pointers come first and in the order of TensorFields (`_lifetime`), which is checked at import.
 cdef class Tensor:
     cdef Buffer* buffer           # OWNED
     cdef Layout* layout           # OWNED; layout.offset is relative to buffer.data
@@ -90,28 +93,19 @@ cdef Tensor tensor_detached(Tensor t)
 cdef Node* tensor_edge(Tensor t) except NULL
 # The same; NULL when memory runs out.
 cdef Node* tensor_edge_try(Tensor t) noexcept
-# An ndarray over t's memory that keeps `base` alive; no copy.
-cdef object tensor_array(Tensor t, object base)
 # NEW tensor over `array`: borrowed, or (adopt) taken over, the caller holding the only other reference.
 cdef Tensor tensor_from_array(object array, bint adopt)
 # NEW tensor with a contiguous copy of `array` in our own memory.
 cdef Tensor tensor_copied(object array)
-cdef object dtype_object(int code)
-cdef object dtype_descr(int code)
-# Our code of a NumPy dtype; TypeError for those we do not have.
-cdef int dtype_code_of(object descr) except -1
 cdef bint can_require_grad(int dtype) noexcept
 cdef int renew_if_stale(Tensor t) except -1
+
+# An ndarray over t's memory that keeps `base` alive; no copy.
+cdef inline object tensor_array(Tensor t, object base):
+    return array_over(t.buffer, t.layout, <PyObject*>base)
 
 cdef inline bint tensor_check(PyObject* obj) noexcept:
     return isinstance(<object>obj, Tensor)
 
-# For `_gc`: every live tensor of exactly this type to `visit`.
-cdef void each_live_tensor(void (*visit)(PyObject*) noexcept) noexcept
-# How many tensors may close a cycle, at most: they have attributes of the user's, or a .grad that has a history or a
-# .grad of its own. `suspect_cycle` counts one if it does.
-cdef size_t cycle_suspects() noexcept
-cdef void reset_cycle_suspects() noexcept
-cdef void suspect_cycle(PyObject* t) noexcept
 # t.grad = gradient (a reference is taken), whatever it was.
 cdef void tensor_set_gradient(Tensor t, object gradient) noexcept

@@ -1,58 +1,28 @@
 # cython: c_api_binop_methods=True
 """Floor 2: the Tensor type. The contract is in `_tensor.pxd`; methods written in Python are attached from above."""
-cimport numpy as cnp
-from cpython.object cimport PyObject, PyTypeObject, destructor, freefunc, inquiry, traverseproc, visitproc
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.string cimport memcpy, memset
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.string cimport memset
 
 import numpy as np
 
 from . import _dtypes, _errors
 from ._size import Size
 
+from ._arrays cimport buffer_over, copy_elements, dtype_object, layout_like
 from ._layout cimport (
     FLOAT16, FLOAT32, FLOAT64, Layout, dtype_itemsize, layout_contiguous, layout_release, layout_retain,
-    layout_shape_tuple, layout_stride_tuple, layout_strided,
+    layout_shape_tuple, layout_stride_tuple,
 )
-from ._node cimport (
-    GC_HEAD, NODE_ACCUMULATES, Node, OpDef, each_live_object, next_sequence_nr, node_class, node_new, node_retain,
-    object_node, set_leaf_forgets,
+from ._lifetime cimport (
+    PyType_Modified, PyTypeRaw, TensorFields, lifetime_install, slab_object, suspect_cycle, tensor_slab,
 )
-from ._storage cimport (
-    Buffer, Slab, buffer_acquire, buffer_alias, buffer_borrow, buffer_release, buffer_retain, buffer_try, slab_acquire,
-    slab_free, slab_init,
-)
+from ._node cimport NODE_ACCUMULATES, Node, OpDef, next_sequence_nr, node_class, node_new, node_retain, object_node
+from ._storage cimport Buffer, Slab, buffer_acquire, buffer_release, buffer_retain, buffer_try
 
-cnp.import_array()
-
-cdef extern from "Python.h":
-    ctypedef struct PyTypeRaw "PyTypeObject":
-        unsigned long tp_flags
-        destructor tp_dealloc
-        traverseproc tp_traverse
-        inquiry tp_clear
-        freefunc tp_free
-        PyObject* (*tp_alloc)(PyTypeObject*, Py_ssize_t)
-        PyObject* tp_dict
-        Py_ssize_t tp_dictoffset
-        Py_ssize_t tp_weaklistoffset
-        Py_ssize_t tp_basicsize
-        int (*tp_setattro)(PyObject*, PyObject*, PyObject*)
-    int PyObject_GenericSetAttr(PyObject*, PyObject*, PyObject*) noexcept
-    void PyObject_GC_UnTrack(void*)
-    void PyType_Modified(PyTypeObject*)
-    void Py_SET_REFCNT(PyObject*, Py_ssize_t)
-    void Py_SET_TYPE(PyObject*, PyTypeObject*)
-    PyTypeObject* Py_TYPE(PyObject*)
-    void PyObject_ClearWeakRefs(PyObject*)
-
-cdef Slab tensor_slab
-cdef size_t TENSOR_SLOT = 0          # bytes of a tensor with its garbage collector's header
+cdef Slab* slab = tensor_slab()
 cdef SlotTable slots
 cdef Py_ssize_t* itemsizes = dtype_itemsize()
-cdef tuple dtype_objects = _dtypes.DTYPES
-cdef tuple dtype_descrs = tuple([np.dtype(d.numpy) for d in _dtypes.DTYPES])
-cdef dict codes_by_descr = {np.dtype(d.numpy): d.code for d in _dtypes.DTYPES}
 cdef OpDef accumulate_op            # the operator of every leaf accumulator
 cdef PyTypeRaw* tensor_type = <PyTypeRaw*>Tensor
 
@@ -66,44 +36,16 @@ cdef SlotTable* tensor_slots() noexcept:
     return &slots
 
 
-# --- Making and destroying -------------------------------------------------------------------------------------------
-
-cdef PyObject* slab_alloc(PyTypeObject* cls, Py_ssize_t n) noexcept:
-    """tp_alloc of exactly Tensor: a zeroed slot with one reference; NULL with MemoryError set."""
-    cdef char* slot
-    cdef PyObject* obj
-    slot = <char*>slab_acquire(&tensor_slab)
-    if slot is NULL:
-        return PyErr_NoMemory()
-    memset(slot, 0, TENSOR_SLOT)
-    obj = <PyObject*>(slot + GC_HEAD)
-    Py_SET_TYPE(obj, cls)
-    Py_SET_REFCNT(obj, 1)
-    return obj
-
-
-cdef extern from "Python.h":
-    PyObject* PyErr_NoMemory() noexcept
-
-
-cdef void slab_give_back(void* obj) noexcept:
-    """tp_free of exactly Tensor."""
-    Py_SET_REFCNT(<PyObject*>obj, 0)      # a free slot: walking the slab skips it
-    slab_free(&tensor_slab, <char*>obj - GC_HEAD)
-
+# --- Making -----------------------------------------------------------------------------------------------------------
 
 cdef Tensor tensor_new(Buffer* buffer, Layout* layout):
-    cdef PyObject* obj
     cdef Tensor t
-    cdef char* slot = <char*>slab_acquire(&tensor_slab)
-    if slot is NULL:
+    # No reference yet: the conversion to an object takes the first.
+    cdef PyObject* obj = slab_object(slab, <PyTypeObject*>tensor_type, 0)
+    if obj is NULL:
         buffer_release(buffer)
         layout_release(layout)
         raise MemoryError("fastgrad: cannot allocate a tensor")
-    memset(slot, 0, TENSOR_SLOT)
-    obj = <PyObject*>(slot + GC_HEAD)
-    Py_SET_TYPE(obj, <PyTypeObject*>tensor_type)
-    Py_SET_REFCNT(obj, 0)                 # the conversion to an object takes the first reference
     t = <Tensor>obj
     t.buffer = buffer
     t.layout = layout
@@ -119,187 +61,6 @@ cdef Tensor tensor_empty(Layout* layout):
     return tensor_new(buffer, layout)
 
 
-# Note [Deallocating chains of tensors]
-# A chain x.grad.grad.grad... or a tensor whose history ends in a leaf whose .grad ... may be of any length. Beyond a
-# depth, a dying tensor waits (linked through `accumulator`, which a dying tensor does not need: no accumulator refers
-# to it) until the outermost deallocation comes to it.
-cdef int dealloc_depth = 0
-cdef PyObject* waiting_tensors = NULL
-
-cdef enum:
-    DEALLOC_DEPTH_MAX = 50
-
-
-cdef void tensor_dealloc(PyObject* obj) noexcept:
-    global dealloc_depth, waiting_tensors
-    if dealloc_depth >= DEALLOC_DEPTH_MAX and Py_TYPE(obj) is <PyTypeObject*>tensor_type:
-        forget_output(obj)
-        fields_of(obj).accumulator = <Node*>waiting_tensors
-        waiting_tensors = obj
-        return
-    dealloc_depth += 1
-    dealloc_now(obj)
-    dealloc_depth -= 1
-    while dealloc_depth == 0 and waiting_tensors is not NULL:
-        obj = waiting_tensors
-        waiting_tensors = <PyObject*>fields_of(obj).accumulator
-        fields_of(obj).accumulator = NULL
-        dealloc_depth = 1
-        dealloc_now(obj)
-        dealloc_depth = 0
-
-
-cdef void dealloc_now(PyObject* obj) noexcept:
-    cdef PyObject* held
-    cdef PyObject** weak = <PyObject**>(<char*>obj + tensor_type.tp_weaklistoffset)
-    cdef PyObject** attributes = <PyObject**>(<char*>obj + tensor_type.tp_dictoffset)
-    forget_output(obj)                    # first: the callbacks of weak references may unpack what the node saved
-    if weak[0] is not NULL:
-        PyObject_ClearWeakRefs(obj)
-    if (<size_t*>(<char*>obj - GC_HEAD))[0]:       # tracked: see `_gc`
-        PyObject_GC_UnTrack(obj)
-    release_fields(obj)
-    held = attributes[0]
-    attributes[0] = NULL
-    Py_XDECREF(held)
-    (<PyTypeRaw*>Py_TYPE(obj)).tp_free(obj)
-
-
-cdef struct TensorFields:
-    # The C view of a Tensor for code that must not touch its reference count (destruction, traversal).
-    Buffer* buffer
-    Layout* layout
-    PyObject* node
-    Node* accumulator
-    PyObject* gradient
-    PyObject* base
-    PyObject* attachments
-
-
-cdef inline TensorFields* fields_of(PyObject* obj) noexcept:
-    return <TensorFields*>(<char*>obj + FIELDS_OFFSET)
-
-
-cdef void forget_output(PyObject* obj) noexcept:
-    cdef TensorFields* t = fields_of(obj)
-    if t.node is not NULL and object_node(t.node).output is obj:
-        object_node(t.node).output = NULL
-
-
-cdef void release_fields(PyObject* obj) noexcept:
-    cdef TensorFields* t = fields_of(obj)
-    if t.node is not NULL:
-        Py_DECREF(<object>t.node)
-        t.node = NULL
-    if t.gradient is not NULL:
-        Py_DECREF(<object>t.gradient)
-        t.gradient = NULL
-    if t.base is not NULL:
-        Py_DECREF(<object>t.base)
-        t.base = NULL
-    if t.attachments is not NULL:
-        Py_DECREF(<object>t.attachments)
-        t.attachments = NULL
-    if t.buffer is not NULL:
-        buffer_release(t.buffer)
-        t.buffer = NULL
-    if t.layout is not NULL:
-        layout_release(t.layout)
-        t.layout = NULL
-
-
-cdef int tensor_traverse(PyObject* obj, visitproc visit, void* arg) noexcept:
-    cdef TensorFields* t = fields_of(obj)
-    cdef PyObject** attributes = <PyObject**>(<char*>obj + tensor_type.tp_dictoffset)
-    cdef PyObject* held[5]
-    cdef int k, stop
-    held[0] = t.node
-    held[1] = t.gradient
-    held[2] = t.base
-    held[3] = t.attachments
-    held[4] = attributes[0]
-    for k in range(5):
-        if held[k] is not NULL:
-            stop = visit(<PyObject*>held[k], arg)
-            if stop:
-                return stop
-    return 0
-
-
-cdef int tensor_clear(PyObject* obj) noexcept:
-    """Break cycles; the memory and the history stay, so that whoever still sees the tensor sees a whole one."""
-    cdef TensorFields* t = fields_of(obj)
-    cdef PyObject** attributes = <PyObject**>(<char*>obj + tensor_type.tp_dictoffset)
-    cdef PyObject* gradient = t.gradient
-    cdef PyObject* attachments = t.attachments
-    cdef PyObject* held = attributes[0]
-    t.gradient = NULL
-    t.attachments = NULL
-    attributes[0] = NULL
-    Py_XDECREF(gradient)
-    Py_XDECREF(attachments)
-    Py_XDECREF(held)
-    return 0
-
-
-def tensor_count():
-    """How many tensors of exactly this type are alive, for tests."""
-    return tensor_slab.n_live
-
-
-cdef void each_live_tensor(void (*visit)(PyObject*) noexcept) noexcept:
-    each_live_object(&tensor_slab, visit)
-
-
-cdef size_t n_suspects = 0       # see the contract
-
-
-cdef size_t cycle_suspects() noexcept:
-    return n_suspects
-
-
-cdef void reset_cycle_suspects() noexcept:
-    global n_suspects
-    n_suspects = 0
-
-
-cdef void suspect_cycle(PyObject* obj) noexcept:
-    global n_suspects
-    cdef PyObject* gradient = fields_of(obj).gradient
-    if (<PyObject**>(<char*>obj + tensor_type.tp_dictoffset))[0] is not NULL:
-        n_suspects += 1
-    elif gradient is not NULL and (fields_of(gradient).node is not NULL or fields_of(gradient).gradient is not NULL):
-        n_suspects += 1
-
-
-cdef int tensor_setattr(PyObject* obj, PyObject* name, PyObject* value) noexcept:
-    """tp_setattro: an attribute of the user's may close a cycle."""
-    cdef int result = PyObject_GenericSetAttr(obj, name, value)
-    if (<PyObject**>(<char*>obj + tensor_type.tp_dictoffset))[0] is not NULL:
-        suspect_cycle(obj)
-    return result
-
-
-cdef void tensor_set_gradient(Tensor t, object gradient) noexcept:
-    cdef PyObject* old = t.gradient
-    if gradient is None:
-        t.gradient = NULL
-    else:
-        Py_INCREF(gradient)
-        t.gradient = <PyObject*>gradient
-        suspect_cycle(<PyObject*>t)
-    Py_XDECREF(old)
-
-
-# --- The place in the graph ------------------------------------------------------------------------------------------
-
-cdef void leaf_forgets(Node* accumulator) noexcept:
-    """The last graph that used this leaf is gone: its accumulator with it (see `destroy` in `_node`)."""
-    cdef TensorFields* leaf = fields_of(accumulator.args)
-    if leaf.accumulator is accumulator:
-        leaf.accumulator = NULL
-
-
 cdef Tensor tensor_detached(Tensor t):
     buffer_retain(t.buffer)
     layout_retain(t.layout)
@@ -308,12 +69,38 @@ cdef Tensor tensor_detached(Tensor t):
     return result
 
 
-cdef Node* tensor_edge(Tensor t) except NULL:
-    cdef Node* node = tensor_edge_try(t)
-    if node is NULL:
-        raise MemoryError("fastgrad: cannot allocate a node")
-    return node
+cdef Tensor tensor_from_array(object array, bint adopt):
+    cdef Layout* layout
+    cdef Buffer* buffer = buffer_over(array, adopt, &layout)
+    return tensor_new(buffer, layout)
 
+
+cdef Tensor tensor_copied(object array):
+    cdef Tensor t = tensor_empty(layout_like(array))
+    copy_elements(array, t.buffer, t.layout)
+    return t
+
+
+def from_ndarray(array, copy=False, requires_grad=False, adopt=False):
+    """A tensor over an ndarray's memory, or (copy) with a copy of it; the dtype is the array's.
+
+    adopt: the caller has just made the array and keeps no reference, so its memory counts as the tensor's own.
+    """
+    cdef Tensor t
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"from_ndarray: expected numpy.ndarray, got {type(array).__name__}")
+    t = tensor_copied(array) if copy else tensor_from_array(array, adopt)
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+def tensor_count():
+    """How many tensors of exactly this type are alive, for tests."""
+    return slab.n_live
+
+
+# --- The place in the graph -------------------------------------------------------------------------------------------
 
 cdef Node* tensor_edge_try(Tensor t) noexcept:
     cdef Node* node
@@ -338,6 +125,13 @@ cdef Node* tensor_edge_try(Tensor t) noexcept:
     return node
 
 
+cdef Node* tensor_edge(Tensor t) except NULL:
+    cdef Node* node = tensor_edge_try(t)
+    if node is NULL:
+        raise MemoryError("fastgrad: cannot allocate a node")
+    return node
+
+
 cdef int renew_if_stale(Tensor t) except -1:
     """An in-place write through the base or another view gave the base a new history: take it over."""
     if t.base is not NULL and (<Tensor>t.base).history != t.seen_history:
@@ -349,90 +143,18 @@ cdef bint can_require_grad(int dtype) noexcept:
     return dtype >= FLOAT16
 
 
-cdef object dtype_object(int code):
-    return <object>(<PyObject*>(<tuple>dtype_objects)[code])
-
-
-cdef object dtype_descr(int code):
-    return (<tuple>dtype_descrs)[code]
-
-
-cdef int dtype_code_of(object descr) except -1:
-    code = codes_by_descr.get(descr)
-    if code is None:
-        raise TypeError(_errors.unsupported_dtype(descr))
-    return <int>code
-
-
-# --- NumPy's side ----------------------------------------------------------------------------------------------------
-
-cdef extern from "numpy/arrayobject.h":
-    ctypedef struct PyArray_Descr:
-        pass
-    object PyArray_NewFromDescr(PyTypeObject* subtype, PyArray_Descr* descr, int nd, const Py_ssize_t* dims,
-                                const Py_ssize_t* strides, void* data, int flags, PyObject* obj)
-    int PyArray_SetBaseObject(cnp.ndarray arr, PyObject* base) except -1
-    PyTypeObject PyArray_Type
-    int NPY_ARRAY_WRITEABLE
-
-
-cdef object tensor_array(Tensor t, object base):
-    cdef Layout* layout = t.layout
-    descr = dtype_descr(layout.dtype)
-    Py_INCREF(descr)                      # stolen by PyArray_NewFromDescr
-    cdef object array = PyArray_NewFromDescr(
-        &PyArray_Type, <PyArray_Descr*><PyObject*>descr, layout.ndim, layout.dims, layout.dims + layout.ndim,
-        t.buffer.data + layout.offset, 0 if t.buffer.readonly else NPY_ARRAY_WRITEABLE, NULL)
-    Py_INCREF(base)                       # stolen by PyArray_SetBaseObject
-    PyArray_SetBaseObject(array, <PyObject*>base)
-    return array
-
-
-cdef Tensor tensor_from_array(object array, bint adopt):
-    cdef cnp.ndarray a = array
-    cdef Layout* layout
-    cdef Buffer* buffer
-    cdef int code = dtype_code_of(a.dtype)
-    if not cnp.PyArray_ISALIGNED(a) or not cnp.PyArray_ISNOTSWAPPED(a):
-        a = np.require(a, a.dtype.newbyteorder("="), ["ALIGNED", "OWNDATA"])
-        adopt = True
-    layout = layout_strided(code, cnp.PyArray_NDIM(a), <Py_ssize_t*>cnp.PyArray_DIMS(a),
-                            <Py_ssize_t*>cnp.PyArray_STRIDES(a), 0)
-    try:
-        buffer = buffer_borrow(cnp.PyArray_BYTES(a), layout.numel * itemsizes[code], <PyObject*>a,
-                               not cnp.PyArray_ISWRITEABLE(a), adopt)
-    except MemoryError:
-        layout_release(layout)
-        raise
-    return tensor_new(buffer, layout)
-
-
-cdef Tensor tensor_copied(object array):
-    """A contiguous copy in our own memory."""
-    cdef cnp.ndarray a = array
-    cdef int code = dtype_code_of(a.dtype)
-    cdef Layout* layout = layout_contiguous(code, cnp.PyArray_NDIM(a), <Py_ssize_t*>cnp.PyArray_DIMS(a))
-    cdef Tensor t = tensor_empty(layout)
-    if cnp.PyArray_IS_C_CONTIGUOUS(a) and cnp.PyArray_ISBEHAVED_RO(a):
-        memcpy(t.buffer.data, cnp.PyArray_BYTES(a), layout.numel * itemsizes[code])
+cdef void tensor_set_gradient(Tensor t, object gradient) noexcept:
+    cdef PyObject* old = t.gradient
+    if gradient is None:
+        t.gradient = NULL
     else:
-        np.copyto(tensor_array(t, t), a)
-    return t
+        Py_INCREF(gradient)
+        t.gradient = <PyObject*>gradient
+        suspect_cycle(<PyObject*>t)
+    Py_XDECREF(old)
 
 
-def from_ndarray(array, copy=False, requires_grad=False, adopt=False):
-    """A tensor over an ndarray's memory, or (copy) with a copy of it; the dtype is the array's.
-
-    adopt: the caller has just made the array and keeps no reference, so its memory counts as the tensor's own.
-    """
-    cdef Tensor t
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"from_ndarray: expected numpy.ndarray, got {type(array).__name__}")
-    t = tensor_copied(array) if copy else tensor_from_array(array, adopt)
-    if requires_grad:
-        t.requires_grad = True
-    return t
-
+# --- The type ---------------------------------------------------------------------------------------------------------
 
 def attach(str name, function):
     """Make ``function`` the attribute ``name`` of Tensor. For methods written in Python and by declarations.
@@ -442,8 +164,6 @@ def attach(str name, function):
     (<dict>tensor_type.tp_dict)[name] = function
     PyType_Modified(<PyTypeObject*>tensor_type)
 
-
-# --- The type --------------------------------------------------------------------------------------------------------
 
 cdef object flat_number(Tensor t, str what):
     """The one element as a Python number."""
@@ -556,6 +276,8 @@ cdef class Tensor:
 
     @requires_grad.setter
     def requires_grad(self, value):
+        if type(value) is not bool:
+            raise RuntimeError(f"requires_grad must be a bool, not {type(value).__name__}")
         renew_if_stale(self)
         if self.node is not NULL:
             if not value:
@@ -569,6 +291,9 @@ cdef class Tensor:
 
     def requires_grad_(self, requires_grad=True):
         """Set ``requires_grad`` and return the tensor."""
+        if type(requires_grad) is not bool:
+            raise TypeError("requires_grad_(): argument 'requires_grad' must be bool, not "
+                            f"{type(requires_grad).__name__}")
         self.requires_grad = requires_grad
         return self
 
@@ -648,11 +373,6 @@ cdef class Tensor:
     def detach(self):
         """A tensor that shares memory and version counter but has no history."""
         return tensor_detached(self)
-
-    @property
-    def data(self):
-        """A tensor that shares memory, but neither history nor version counter."""
-        return data_of(self)
 
     # --- values ---
 
@@ -826,17 +546,6 @@ cdef int check_dim(Tensor t, object dim) except -1:
     return <int>(d + ndim if d < 0 else d)
 
 
-cdef object data_of(Tensor t):
-    layout_retain(t.layout)
-    cdef Buffer* buffer
-    try:
-        buffer = buffer_alias(t.buffer)
-    except MemoryError:
-        layout_release(t.layout)
-        raise
-    return tensor_new(buffer, t.layout)
-
-
 cdef int fill_from_data(Tensor t, object data) except -1:
     """What ``Tensor(data)`` does: another tensor's memory, or a copy in the default dtype (as torch.Tensor)."""
     cdef Tensor source
@@ -855,27 +564,15 @@ cdef int fill_from_data(Tensor t, object data) except -1:
     return 0
 
 
-cdef Py_ssize_t FIELDS_OFFSET = sizeof(PyObject)
-
-
 cdef void setup() except *:
-    """Put our allocation, destruction and traversal under the type."""
-    global FIELDS_OFFSET, TENSOR_SLOT
+    """Hand the type to `_lifetime`."""
     cdef Tensor probe = Tensor.__new__(Tensor)
-    FIELDS_OFFSET = <char*>&probe.buffer - <char*><PyObject*>probe
-    assert <char*>&probe.attachments - <char*>&probe.buffer == 6 * sizeof(void*), "TensorFields mirrors Tensor"
-    release_fields(<PyObject*>probe)
+    cdef Py_ssize_t offset = <char*>&probe.buffer - <char*><PyObject*>probe
+    assert <char*>&probe.attachments - <char*>&probe.buffer == sizeof(TensorFields) - sizeof(void*), "not as in Tensor"
+    buffer_release(probe.buffer)
+    layout_release(probe.layout)
     probe = None      # freed by the generated code, before ours takes over
-    slab_init(&tensor_slab, GC_HEAD + tensor_type.tp_basicsize)
-    TENSOR_SLOT = tensor_slab.slot_size
-    tensor_type.tp_dealloc = <destructor>tensor_dealloc
-    tensor_type.tp_traverse = <traverseproc>tensor_traverse
-    tensor_type.tp_clear = <inquiry>tensor_clear
-    tensor_type.tp_alloc = slab_alloc
-    tensor_type.tp_setattro = tensor_setattr
-    tensor_type.tp_free = <freefunc>slab_give_back
-    PyType_Modified(<PyTypeObject*>tensor_type)
-    set_leaf_forgets(leaf_forgets)
+    lifetime_install(<PyTypeObject*>tensor_type, offset)
 
 
 setup()

@@ -164,7 +164,9 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
-        self.mode = bool(mode)
+        if type(mode) is not bool:
+            raise TypeError(f"set_grad_enabled: enabled must be a bool, got {type(mode).__name__}")
+        self.mode = mode
         self._at_call: Any = set_grad_mode(self.mode)
 
     def __call__(self, function: F) -> F:

@@ -20,7 +20,7 @@ def conj(x: Any) -> Any:
 def normal_dim(dim: int, ndim: int) -> int:
     """``dim`` counted from the front; IndexError if there is no such dimension (0 and -1 exist even in 0-dim)."""
     size = max(ndim, 1)
-    if not hasattr(dim, "__index__"):
+    if not hasattr(dim, "__index__") or isinstance(dim, bool):
         raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
     if not -size <= dim < size:
         raise IndexError(dim_out_of_range(dim, ndim))

@@ -62,8 +62,13 @@ def lerp_forward(input: Array, end: Array, weight: Any) -> Any:
     if not is_number(weight):
         if weight.ndim and weight.dtype != input.dtype:
             raise RuntimeError(f"lerp: expected dtype {input.dtype} for `weight` but got dtype {weight.dtype}")
+        if weight.dtype.kind == "c" and input.dtype.kind != "c":
+            raise RuntimeError(f"lerp: a complex weight ({weight.dtype}) needs complex ends, got {input.dtype}; "
+                               "convert them first")
         weight = weight.astype(input.dtype)
     else:
+        if isinstance(weight, complex) and input.dtype.kind != "c":
+            raise RuntimeError(f"lerp: value cannot be converted to type {input.dtype} without overflow: {weight}")
         weight = input.dtype.type(weight)
     # From the nearer end, so that weights 0 and 1 give the ends exactly.
     near = np.abs(weight) < 0.5

@@ -71,8 +71,9 @@ def leave_two_out(s: Array) -> Array:
 
 def cofactor_forward(A: Array) -> Array:
     """The matrix of cofactors, d det(A) / dA, of any matrix: cof(U S V^H) = cof(U) cof(S) cof(V^H)."""
-    U, s, Vh = np.linalg.svd(A)
-    phase = (np.linalg.det(U) * np.linalg.det(Vh))[..., None, None]
+    finite = np.isfinite(A).all((-2, -1))[..., None, None]
+    U, s, Vh = np.linalg.svd(np.where(finite, A, 0))      # which raises on NaN: those get NaN below
+    phase = np.where(finite, (np.linalg.det(U) * np.linalg.det(Vh))[..., None, None], np.nan)
     return (phase * (U.conj() * leave_one_out(s)[..., None, :]) @ Vh.conj()).astype(A.dtype)
 
 
@@ -82,8 +83,9 @@ def cofactor_change(g: Array, A: Array) -> Array:
     In the basis of the singular vectors it is ``T(W)``: on the diagonal sums of W's other diagonal elements, off it
     W's transpose with the opposite sign, both times the product of all singular values but two.
     """
-    U, s, Vh = np.linalg.svd(A)
-    phase = (np.linalg.det(U) * np.linalg.det(Vh)).conj()[..., None, None]
+    finite = np.isfinite(A).all((-2, -1))[..., None, None]
+    U, s, Vh = np.linalg.svd(np.where(finite, A, 0))
+    phase = np.where(finite, (np.linalg.det(U) * np.linalg.det(Vh)).conj()[..., None, None], np.nan)
     W = phase * (U.swapaxes(-2, -1) @ g @ Vh.swapaxes(-2, -1))
     two = leave_two_out(s)
     diagonal = (two @ np.diagonal(W, axis1=-2, axis2=-1)[..., None])[..., 0]

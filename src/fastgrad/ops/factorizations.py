@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._dtypes import int64
 from .._tensor import from_ndarray
 from ._declare import KEEP, composite, functions, operator
 from ._helpers import normal_dim
@@ -424,6 +425,9 @@ def linalg_tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
     return linalg_solve(A.reshape(m, n), B.reshape(-1)).reshape(shape)
 
 
+MAX_VANDER = 2**40     # elements: 8 TiB of float64
+
+
 @composite("linalg_vander(x, *, N=None)", public=False, method=False,
            samples=lambda make: [((make(3),), {}), ((make(2, 3),), dict(N=2))])
 def linalg_vander(x: Any, *, N: int | None = None) -> Any:
@@ -431,7 +435,11 @@ def linalg_vander(x: Any, *, N: int | None = None) -> Any:
     N = x.shape[-1] if N is None else N
     if N <= 1:
         raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
-    powers = [x * 0 + 1, x]
+    if N * max(x.numel(), 1) > MAX_VANDER:
+        raise RuntimeError(f"linalg.vander: {N} powers of {x.numel()} elements are too many to allocate")
+    if not (x.dtype.is_floating_point or x.dtype.is_complex):
+        x = x.to(int64)            # powers of small integers overflow at once
+    powers = [x.new_ones(x.shape), x]
     while len(powers) < N:
         powers.append(powers[-1] * x)
     return functions["stack"](powers[:N], -1)
@@ -442,7 +450,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of a vector's elements, descending unless ``increasing``: N of them, or as many as elements."""
     n = x.shape[0] if N is None else N
     if n < 2:
-        powers = (x * 0 + 1).unsqueeze(-1).narrow(-1, 0, n)
+        powers = x.new_ones(x.shape).unsqueeze(-1).narrow(-1, 0, n)
     else:
         powers = linalg_vander(x, N=n)
     return powers if increasing else powers.flip(-1)

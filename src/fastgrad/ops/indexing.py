@@ -16,7 +16,7 @@ from .._fast import set_index_functions
 from .._tensor import Tensor, attach, from_ndarray
 from ._declare import KEEP, LINEAR, composite, operator
 from ._helpers import normal_dim
-from .views import cast
+from .views import cast, written_value
 
 Array = np.ndarray[Any, Any]
 FULL = slice(None)
@@ -105,7 +105,7 @@ def clear_forward(input: Array, index: Any) -> Array:
 
 def assign_forward(input: Array, value: Any, index: Any, in_place: bool) -> Array:
     out = input if in_place else input.copy()
-    write(out, index, cast(np.asarray(value), input.dtype))
+    write(out, index, written_value(value, input.dtype))
     return out
 
 

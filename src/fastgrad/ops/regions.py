@@ -38,7 +38,7 @@ def region_of(base: Any, view: Any) -> Region:
     parts = base.dtype.is_complex and not view.dtype.is_complex
     return Region(
         tuple(view.shape), view.stride(), view.storage_offset() - (2 * low if parts else low), tuple(base.shape),
-        base.stride(), base.storage_offset() - low, 1 + sum(abs(s) for s in steps), parts,
+        base.stride(), base.storage_offset() - low, 0 if 0 in base.shape else 1 + sum(abs(s) for s in steps), parts,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._data import scalar_array
 from .._dtypes import as_dtype
 from .._size import Size
 from .._tensor import Tensor, from_ndarray
@@ -33,9 +34,16 @@ def cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
     return array.astype(target.numpy)
 
 
+def written_value(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """What is to be written into elements of `dtype`: an array is cast, a number must fit."""
+    if isinstance(value, (int, float, complex)):
+        return scalar_array(value, as_dtype(dtype))
+    return cast(np.asarray(value), dtype)
+
+
 copy = operator(
     "_copy(input, other)",                # used in place only: copy_, fill_
-    forward=lambda input, other: np.broadcast_to(cast(np.asarray(other), input.dtype), copied_shape(input, other)),
+    forward=lambda input, other: np.broadcast_to(written_value(other, input.dtype), copied_shape(input, other)),
     vjp=dict(input=lambda g: g.new_zeros(g.shape), other=lambda g: g),      # what was there before no longer matters
     dtypes=KEEP, jvp=LINEAR, node="Copy", public=False, method=False,
     samples=lambda make: [((make(2, 3), make(3)), {})],
@@ -80,6 +88,9 @@ operator(
 
 
 def reshape_forward(input: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    for i, n in enumerate(shape):
+        if n < -1:                 # NumPy takes any negative size for -1
+            raise RuntimeError(f"reshape: invalid shape dimension {n} at index {i} of shape {list(shape)}")
     try:
         return input.reshape(shape)
     except ValueError:
