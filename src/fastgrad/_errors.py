@@ -267,8 +267,8 @@ def formula_shape(node: str, argument: int, got: tuple[int, ...], expected: tupl
 
 def hook_dtype(hook: Any, got: Any, expected: Any) -> str:
     return (
-        f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was {expected.dtype} got {got.dtype}): "
-        "return a gradient of the same dtype"
+        f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value "
+        f"(was {expected.dtype} got {got.dtype}): return a gradient of the same dtype"
     )
 
 
