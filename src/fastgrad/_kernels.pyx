@@ -34,17 +34,13 @@ cdef extern from "_fused.h":
 cdef Py_ssize_t* itemsizes = dtype_itemsize()
 cdef Loop add_loops[N_DTYPES]      # += by dtype
 cdef Loop copy_loops[N_DTYPES]
+cdef int type_codes[32]            # by NumPy type number; filled by setup
 cdef dict fused_index = {}         # (op, role, dtype) -> row of FUSED_TABLE
 
 
-cdef int type_code(int type_number) noexcept:
+cdef inline int type_code(int type_number) noexcept:
     """Our dtype code of a NumPy type number, -1 for those we do not have."""
-    if type_number == cnp.NPY_LONG:
-        return INT64 if sizeof(long) == 8 else INT32
-    if type_number == cnp.NPY_ULONG:
-        return UINT64 if sizeof(long) == 8 else UINT32
-    cdef dict table = <dict>TYPE_CODES
-    return <int>table.get(type_number, -1)
+    return type_codes[type_number] if 0 <= type_number < 32 else -1
 
 
 TYPE_CODES = {
@@ -229,6 +225,10 @@ cdef void copy_into(char* dst, Layout* dst_layout, char* src, Layout* src_layout
 
 cdef void setup():
     cdef int i
+    for i in range(32):
+        type_codes[i] = <int>TYPE_CODES.get(i, -1)
+    type_codes[<int>cnp.NPY_LONG] = INT64 if sizeof(long) == 8 else INT32
+    type_codes[<int>cnp.NPY_ULONG] = UINT64 if sizeof(long) == 8 else UINT32
     for i in range(FUSED_COUNT):
         key = (FUSED_TABLE[i].op.decode(), FUSED_TABLE[i].role.decode(), FUSED_TABLE[i].dtype)
         fused_index[key] = i

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar, overload
@@ -10,6 +9,7 @@ from typing import Any, TypeVar, overload
 from .._record import is_grad_enabled, is_inference_mode_enabled, set_grad_mode, set_inference_mode
 
 F = TypeVar("F", bound=Callable[..., Any])
+CO_GENERATOR = 0x20     # of a code object's flags; inspect, which names it, is slow to import
 
 __all__ = [
     "enable_grad",
@@ -48,7 +48,8 @@ class _Mode:
         self._restore(self._previous.pop())
 
     def __call__(self, function: F) -> F:
-        if inspect.isgeneratorfunction(function):
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & CO_GENERATOR:
             return self._wrap_generator(function)
 
         @functools.wraps(function)

@@ -2,14 +2,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from .._tensor import Tensor, from_ndarray
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array: TypeAlias = npt.NDArray[Any]
+else:
+    Array = np.ndarray      # numpy.typing costs 6 ms to import
 
 # Sets of dtype codes for ``loops=``: where NumPy's loop is PyTorch's operator.
 INTEGERS = frozenset(range(1, 9))

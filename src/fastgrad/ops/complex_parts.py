@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._tensor import Tensor, attach
 from ._declare import FLOAT, KEEP, LINEAR, composite, functions, operator
@@ -153,7 +152,7 @@ def unpaired_forward(input: Array) -> Array:
         raise RuntimeError("Tensor must have a last dimension with stride 1: use .contiguous()")
     if any(stride % (2 * input.itemsize) for stride in input.strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension: use .contiguous()")
-    target: npt.DTypeLike = np.complex64 if input.dtype == np.float32 else np.complex128
+    target: type[np.complexfloating[Any, Any]] = np.complex64 if input.dtype == np.float32 else np.complex128
     if input.size == 0:
         return np.empty(input.shape[:-1], target)
     first = np.lib.stride_tricks.as_strided(input, (*input.shape[:-1], 2))

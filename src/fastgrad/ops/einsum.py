@@ -6,7 +6,6 @@ A plan depends on the equation and the shapes only, so it is made once for them.
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from ._declare import composite, functions
 from .contractions import permuted
 
-LETTERS = string.ascii_uppercase + string.ascii_lowercase     # PyTorch's order, and that of implicit outputs
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"     # PyTorch's order, and that of implicit outputs
 Labels = tuple[Any, ...]           # one label a dimension: a letter, or a negative number for one of the ellipsis
 MAX_PLANS = 512
 
