@@ -38,6 +38,7 @@ cdef class Formula:
 cdef class Operator:
     cdef OpDef c
     cdef readonly str name
+    cdef readonly str node_name            # of the nodes' class
     cdef readonly tuple parameters         # all argument names, in order
     cdef readonly tuple tensor_names       # those that are tensors
     cdef tuple defaults

@@ -70,8 +70,7 @@ cdef class Operator:
         self.view = view_function(name) if is_view else NULL
         self.c.operator = <PyObject*>self
         Py_INCREF(self)          # for ever: nodes point here without owning
-        cls = node_class(node_name)      # kept for ever by `_node`
-        self.c.node_type = <PyTypeObject*>cls
+        self.node_name = node_name       # its class is made when the first node is
         self.c.n_inputs = len(tensor_positions)
         self.c.n_outputs = len(outputs) if outputs else 1
         self.c.is_sequence = is_sequence
@@ -176,6 +175,11 @@ cdef class Operator:
     def set_outputs(self, result_class, bint multi_view):
         self.result_class = result_class
         self.multi_view = multi_view
+
+    def make_node_class(self):
+        """The operator's subclass of Node; kept for ever by `_node`. Making all at import would cost 4 ms."""
+        cls = node_class(self.node_name)
+        self.c.node_type = <PyTypeObject*>cls
 
     # --- calling ---
 

@@ -29,6 +29,9 @@ cdef extern from *:
     FgThreadMode* fg_mode() noexcept
 
 
+cdef bint pack_hooks_seen = False      # by any thread, ever: until then recording need not look for them (4 ns a node)
+
+
 cdef FgThreadMode* thread_mode() noexcept:
     return fg_mode()
 
@@ -65,6 +68,8 @@ def set_inference_mode(bint enabled):
 
 def set_pack_hooks(hooks):
     """The (pack, unpack) pair for this thread, or None. The caller keeps the tuple alive while it is set."""
+    global pack_hooks_seen
+    pack_hooks_seen = True
     fg_mode().pack_hooks = NULL if hooks is None else <void*>hooks
 
 
@@ -107,6 +112,8 @@ cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, i
         n_saved += (wanted >> (SAVE_OUTPUT_BIT + i)) & 1
     if n_saved > 32767:
         raise RuntimeError(f"{(<object>op.operator).name}: cannot save {n_saved} tensors in one node (at most 32767)")
+    if op.node_type is NULL:
+        (<object>op.operator).make_node_class()
     node = node_new(op, n_inputs, n_saved, n_outputs)
     if node is NULL or not connect(node, inputs, needs):
         if node is not NULL:
@@ -115,7 +122,7 @@ cdef int record(OpDef* op, int n_inputs, PyObject** inputs, const char* needs, i
     node.sequence_nr = next_sequence_nr()      # after `connect`, which may have made accumulators
     if n_saved:
         save(node, wanted, inputs, outputs, written, original)
-        if fg_mode().pack_hooks is not NULL:
+        if pack_hooks_seen and fg_mode().pack_hooks is not NULL:
             try:
                 pack_saved(node)
             except BaseException:
@@ -526,10 +533,7 @@ def retain_grad(Tensor t not None):
 
 
 def data_of(Tensor t not None):
-    """A tensor that shares memory, but neither history nor version counter.
-
-    Assigning gives a tensor the memory and shape of another; its place in the graph stays.
-    """
+    """A tensor that shares memory, but neither history nor version counter; assigning gives it other memory."""
     layout_retain(t.layout)
     cdef Buffer* buffer
     try:
